@@ -1,0 +1,1 @@
+"""Language models: one contract, its variants, and the offline model that ships in place of mocks."""

@@ -1,0 +1,1 @@
+"""The rules a batch of tool calls passes before anything runs: one rule a file."""

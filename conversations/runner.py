@@ -1,0 +1,287 @@
+"""The loop: asks the model, runs its calls, and yields each message once it is part of the history."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from conversations import answers
+from conversations.errors import HistoryInvalid, RunnerUsed
+from conversations.history import answers_after, call_ids_in, mended, with_unique_call_ids
+from conversations.messages import JSONObject, Message, call_ids_of
+from conversations.models.model import Model, ModelRequest
+from conversations.policy.limits import Limits
+from conversations.selection import ToolSelection
+from conversations.state import AWAITING_TOOL_RESULTS, ERROR, State
+from conversations.steps import AskModel, Finish, Pause, RefuseCalls, RunCalls, Step, failure, next_step
+from conversations.wire.openai import result_message
+from engines.chance import derive_seed
+from engines.engine import ToolEngine
+from engines.errors import TurnAborted
+from engines.tool import ToolResult
+
+_SEED_RANGE = 2**31  # some model servers take no larger seed
+_Value = TypeVar("_Value")
+
+
+class ToolRunner:
+    """One conversation, as an iterator over its messages; it can be iterated once (rule A15).
+
+    A message is in `state.messages` before it is yielded, and so are all results of its batch: the state is whole at
+    every yield. The engine session is the caller's: active before, torn down after. A ModelError reaches the caller and
+    leaves the state as it was; a new runner on the same state goes on from there, and no call that has a result runs again.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: Model,
+        engine: ToolEngine,
+        session_id: str,
+        state: State,
+        tools: ToolSelection,
+        limits: Limits,
+        seed: int = 0,
+        tool_choice: Any = None,
+    ) -> None:
+        """HistoryInvalid when `state.messages` cannot be made valid; ToolChoiceInvalid for a tool that is not offered."""
+        self.state = state
+        self._model, self._engine, self._session_id = model, engine, session_id
+        self._tools, self._limits, self._seed = tools, limits, seed
+        self._tool_choice = tools.choice(tool_choice)
+        self._entries = {entry["call_id"]: entry for entry in state.tool_results}
+        if (history := mended(state.messages)) != state.messages:
+            state.replace(history)
+        self._taken = call_ids_in(state.messages) | self._entries.keys()
+        self._held: Message | None = None  # the assistant message that the caller is looking at
+        self._deadline: float | None = None
+        self._is_used = False
+
+    def __aiter__(self) -> AsyncIterator[Message]:
+        """Start; RunnerUsed the second time."""
+        if self._is_used:
+            raise RunnerUsed("this runner was iterated before; make a new one on its state to go on")
+        self._is_used = True
+        return self._messages()
+
+    async def until_done(self) -> Message:
+        """Run to the end; the last message of the history."""
+        async for _ in self:
+            pass
+        return self.state.messages[-1]
+
+    # What a caller may do to the history (decision 3)
+
+    def append_messages(self, *messages: Message) -> None:
+        """Add to the history; the yielded message is taken back, unless its calls still wait for their results.
+
+        Then it stays, and its results come before what is added here (rules A2-A5). HistoryInvalid changes nothing.
+        """
+        kept: Sequence[Message] = self.state.messages
+        held = self._held
+        if held is not None and (not call_ids_of(held) or _making(call_ids_of(held), messages) is not None):
+            kept = [message for message in kept if message is not held]
+        self._take_over(mended([*kept, *messages]), same_until=len(kept))
+
+    def set_messages(self, messages: Sequence[Message]) -> None:
+        """Put another history in place (rule A7: also a mutation).
+
+        When the yielded message made calls and is missing in it, it goes in before what was added, or, in a history that
+        was rewritten, at the end: its calls get their results. HistoryInvalid changes nothing.
+        """
+        changed = list(messages)
+        if self._held is not None and (call_ids := call_ids_of(self._held)) and _making(call_ids, changed) is None:
+            changed.insert(self._place_of_held(call_ids, changed), self._held)
+        self._take_over(mended(changed), same_until=0)
+
+    async def tool_messages(self) -> list[Message]:
+        """The answers to the calls of the yielded message, which run now unless they ran before (rules A4, A6)."""
+        step = self._next_step()
+        if self._held is None or not isinstance(step, RunCalls | RefuseCalls):
+            return []
+        await self._resolve(step)
+        return [self._tool_message(call_id) for call_id in call_ids_of(self._held) if call_id in self._entries]
+
+    def answer(self, results: Iterable[ToolResult]) -> None:
+        """Give results of external calls, in any order; a second result for one call is ignored (rule S8).
+
+        HistoryInvalid, before anything is changed, for a call that nobody waits for.
+        """
+        given = {result.call_id: result for result in results if result.call_id not in self._entries}
+        step = self._next_step()
+        pending = step.pending.call_ids if isinstance(step, Pause) else ()
+        if strangers := [call_id for call_id in given if call_id not in pending]:
+            raise HistoryInvalid(f"no external call waits for a result of {strangers[0]!r}; pending: {list(pending)}")
+        if isinstance(step, Pause):
+            self._keep([answers.entry_of(call_id, given[call_id]) for call_id in pending if call_id in given])
+            self._insert_answers(self.state.messages[step.pending.index])
+
+    # The loop
+
+    async def _messages(self) -> AsyncIterator[Message]:
+        if self._limits.max_seconds is not None:
+            self._deadline = asyncio.get_running_loop().time() + self._limits.max_seconds
+        if self.state.status == AWAITING_TOOL_RESULTS:
+            self.state.reopen()
+        while True:
+            match self._next_step():
+                case AskModel() as step:
+                    self._held = await self._ask(step)
+                    if self._held is not None:
+                        yield self._held
+                        self._held = None
+                case RunCalls() | RefuseCalls() as step:
+                    made_by = self.state.messages[step.batch.index]
+                    await self._resolve(step)
+                    added = self._insert_answers(made_by)
+                    edits = self.state.edits
+                    for message in added:
+                        yield message
+                        if self.state.edits != edits:
+                            break
+                case Pause():
+                    self.state.finish(AWAITING_TOOL_RESULTS)
+                    return
+                case Finish(status, error):
+                    self.state.finish(status, error)
+                    return
+
+    def _next_step(self) -> Step:
+        return next_step(self.state, self._limits, self._tools.external, is_out_of_time=self._is_out_of_time())
+
+    async def _ask(self, step: AskModel) -> Message | None:
+        """Append the model's reply; None when time ran out."""
+        state = self.state
+        state.settled = len(state.messages)
+        offered = self._tools if step.with_tools and self._tools.tools else None
+        request = ModelRequest(
+            messages=state.messages,
+            encoded_messages=state.encoded_messages(),
+            tools=offered.native if offered else None,
+            encoded_tools=offered.encoded if offered else None,
+            tool_choice=self._choice_now(step) if offered else None,
+            seed=derive_seed(self._seed, "turn", state.turns) % _SEED_RANGE,
+            session_id=self._session_id,
+        )
+        reply = await self._in_time(self._model.ask(request))
+        if reply is None:
+            return None
+        message = with_unique_call_ids(reply.message, self._taken, str(len(state.messages)))
+        self._taken |= set(call_ids_of(message))
+        state.append_reply(
+            message,
+            finish_reason="refusal" if message.get("refusal") else reply.finish_reason,
+            input_tokens=reply.input_tokens,
+            output_tokens=reply.output_tokens,
+        )
+        return message
+
+    def _choice_now(self, step: AskModel) -> Any:
+        """A choice that forces a call holds for the first request only (rule U6): else the loop would never end."""
+        return self._tool_choice if step.is_first or self._tool_choice in {"auto", "none"} else None
+
+    async def _resolve(self, step: RunCalls | RefuseCalls) -> None:
+        """Find a result for each call of the batch that has none; on `on_error: raise` end before the turn (decision 2)."""
+        made_by = self.state.messages[step.batch.index]
+        call_ids = [call_id for call_id in step.batch.call_ids if call_id not in self._entries]
+        if not call_ids:
+            return
+        if isinstance(step, RefuseCalls):
+            self._keep(answers.refuse_all(made_by, call_ids, self._tools, step.error_type, step.reason))
+            return
+        answered_here = sum(call_id in self._entries for call_id in call_ids_of(made_by))
+        plan = answers.plan(made_by, call_ids, self._tools, self._limits, self.state.tool_calls - answered_here)
+        try:
+            results = await self._in_time(self._engine.execute(self._session_id, plan.calls)) if plan.calls else []
+        except TurnAborted as aborted:
+            self._abandon_turn(made_by, str(aborted))
+            return
+        if results is not None:
+            self._keep(plan.merged(call_ids, results))
+
+    def _abandon_turn(self, made_by: Message, cause: str) -> None:
+        index = self._index_of(made_by)
+        if index is not None:
+            self.state.remove(index)
+        self.state.finish(ERROR, failure("tool_failed", cause))
+
+    def _keep(self, entries: Sequence[JSONObject]) -> None:
+        self.state.append_results(entries)
+        self._entries.update((entry["call_id"], entry) for entry in entries)
+
+    def _insert_answers(self, made_by: Message) -> list[Message]:
+        """Put the answers known so far behind their message, in call order; what was added."""
+        index = self._index_of(made_by)
+        if index is None:
+            return []
+        call_ids = call_ids_of(made_by)
+        present = answers_after(self.state.messages, index)
+        added = [self._tool_message(call_id) for call_id in call_ids if call_id in self._entries and call_id not in present]
+        if not present:
+            self.state.insert(index + 1, added)
+        else:
+            self._insert_between(index, call_ids, {message["tool_call_id"]: message for message in added})
+        return added
+
+    def _insert_between(self, index: int, call_ids: Sequence[str], added: dict[str, Message]) -> None:
+        position = index + 1
+        for call_id in call_ids:
+            if call_id in added:
+                self.state.insert(position, [added[call_id]])
+            elif call_id not in answers_after(self.state.messages, index):
+                continue
+            position += 1
+
+    def _tool_message(self, call_id: str) -> Message:
+        return result_message(call_id, ToolResult.from_dict(self._entries[call_id]))
+
+    # Edits
+
+    def _take_over(self, history: list[Message], *, same_until: int) -> None:
+        """Make this the history; the encodings of its first messages stay, as far as they are the same objects."""
+        state = self.state
+        same = 0
+        while same < min(same_until, len(state.messages), len(history)) and history[same] is state.messages[same]:
+            same += 1
+        if same == 0:
+            state.replace(history)
+        else:
+            state.remove(same)
+            state.append(*history[same:])
+        state.reopen()
+        self._taken |= call_ids_in(history)
+        if self._held is not None and (at := _making(call_ids_of(self._held), history)) is not None:
+            self._held = history[at]
+
+    def _place_of_held(self, call_ids: Sequence[str], changed: Sequence[Message]) -> int:
+        """Before what the caller added; at the end when the caller rewrote what was there; never behind its own answers."""
+        index = self._index_of(self._held)
+        before = self.state.messages[:index]
+        place = len(before) if index is not None and list(changed[:index]) == before else len(changed)
+        answered = (at for at, message in enumerate(changed) if message.get("tool_call_id") in call_ids)
+        return min(place, next(answered, place))
+
+    def _index_of(self, wanted: Message | None) -> int | None:
+        return next((index for index, message in enumerate(self.state.messages) if message is wanted), None)
+
+    # Time
+
+    async def _in_time(self, awaitable: Awaitable[_Value]) -> _Value | None:
+        """The value, or None when the conversation's own time ran out first."""
+        if self._deadline is None:
+            return await awaitable
+        try:
+            async with asyncio.timeout_at(self._deadline) as timeout:
+                return await awaitable
+        except TimeoutError:
+            if timeout.expired():
+                return None
+            raise
+
+    def _is_out_of_time(self) -> bool:
+        return self._deadline is not None and asyncio.get_running_loop().time() >= self._deadline
+
+
+def _making(call_ids: Iterable[str], messages: Sequence[Message]) -> int | None:
+    """The index of the message that makes one of these calls."""
+    wanted = set(call_ids)
+    return next((index for index, message in enumerate(messages) if not wanted.isdisjoint(call_ids_of(message))), None)

@@ -1,0 +1,216 @@
+"""State: everything a conversation is, as plain JSON; it grows by appending, and each message is encoded once."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from conversations import checkpoints
+from conversations.encoding import encode_json
+from conversations.errors import CheckpointUnusable
+from conversations.messages import JSONObject, Message
+
+COMPLETED = "completed"
+AWAITING_TOOL_RESULTS = "awaiting_tool_results"
+ERROR = "error"
+CANCELLED = "cancelled"
+
+_NUMBERS = ("turns", "tool_calls", "input_tokens", "output_tokens")
+_OUTCOME = ("status", "error", "finish_reason", "started_at")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A point in a state's life; `Mark()` is the point before everything."""
+
+    revision: int = 0
+    messages: int = 0
+    tool_results: int = 0
+    edits: int = 0
+
+
+@dataclass(slots=True)
+class State:
+    """One conversation. Read its lists; change them only through its methods, which keep the encodings true.
+
+    `tool_results` holds the record's entries `{call_id, name, result, error, error_type, metadata}`; `turns` counts model
+    calls, `tool_calls` answered calls, `edits` the times history was changed instead of grown; `error` is `{type, message}`;
+    `status` is None until the end.
+    """
+
+    messages: list[Message] = field(default_factory=list)
+    tool_results: list[JSONObject] = field(default_factory=list)
+    turns: int = 0
+    tool_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    revision: int = 0
+    edits: int = 0
+    status: str | None = None
+    error: JSONObject | None = None
+    finish_reason: str | None = None
+    started_at: str | None = None
+    settled: int = field(default=0, compare=False)  # a cache: every call before this message index is answered
+    _encoded: list[bytes] = field(default_factory=list, repr=False, compare=False)
+    _encoded_results: list[bytes] = field(default_factory=list, repr=False, compare=False)
+
+    # Growing
+
+    def append(self, *messages: Message) -> None:
+        """Add messages at the end."""
+        self.messages.extend(messages)
+        self.revision += 1
+
+    def append_reply(self, message: Message, *, finish_reason: str, input_tokens: int, output_tokens: int) -> None:
+        """Add what the model said, and count the call."""
+        self.append(message)
+        self.turns += 1
+        self.input_tokens += input_tokens
+        self.output_tokens += output_tokens
+        self.finish_reason = finish_reason
+
+    def append_results(self, entries: Sequence[JSONObject]) -> None:
+        """Keep results of tool calls in the record's form; their messages are added separately."""
+        if entries:
+            self.tool_results.extend(entries)
+            self.tool_calls += len(entries)
+            self.revision += 1
+
+    def finish(self, status: str, error: JSONObject | None = None) -> None:
+        """End the conversation."""
+        if (self.status, self.error) != (status, error):
+            self.status, self.error = status, error
+            self.revision += 1
+
+    # Editing
+
+    def insert(self, index: int, messages: Sequence[Message]) -> None:
+        """Add messages in the middle; at the end this is an append."""
+        if index >= len(self.messages):
+            self.append(*messages)
+            return
+        self.encoded_messages()
+        self.messages[index:index] = messages
+        self._encoded[index:index] = [encode_json(message) for message in messages]
+        self._edited(index)
+
+    def remove(self, start: int, stop: int | None = None) -> None:
+        """Take the messages from `start` up to `stop` (the end) out."""
+        if start < len(self.messages):
+            self.encoded_messages()
+            del self.messages[start:stop], self._encoded[start:stop]
+            self._edited(start)
+
+    def replace(self, messages: Sequence[Message]) -> None:
+        """Put another history in place; every message of it counts as new."""
+        self.messages[:] = messages
+        self._encoded.clear()
+        self._edited(0)
+
+    def reopen(self) -> None:
+        """Forget how the last turn and the conversation ended, because the history was changed."""
+        self.status = self.error = self.finish_reason = None
+        self.revision += 1
+
+    def _edited(self, index: int) -> None:
+        self.settled = min(self.settled, index)
+        self.edits += 1
+        self.revision += 1
+
+    # Encoding
+
+    def encoded_messages(self) -> list[bytes]:
+        """The JSON of each message, made once in its life; shared by the model client, the checkpoint and the record."""
+        return _encoded_through(self.messages, self._encoded)
+
+    def encoded_results(self) -> list[bytes]:
+        """The JSON of each entry of `tool_results`, made once."""
+        return _encoded_through(self.tool_results, self._encoded_results)
+
+    def to_json(self) -> bytes:
+        """The whole state."""
+        return self.delta(Mark())
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Self:
+        """The state that `to_json` gave; CheckpointUnusable when the bytes are not what it gave."""
+        state = cls()
+        state._take_over(checkpoints.opened(data))
+        return state
+
+    # Checkpoints
+
+    def mark(self) -> Mark:
+        """This point, for a later `delta`."""
+        return Mark(self.revision, len(self.messages), len(self.tool_results), self.edits)
+
+    def delta(self, since: Mark) -> bytes:
+        """What came after `since`: as long as what was added, not as the history. `b""` when nothing changed.
+
+        After an edit it holds all messages again.
+        """
+        if since.revision == self.revision > 0:
+            return b""
+        kept = since.messages if since.edits == self.edits else 0
+        body: JSONObject = {
+            "base": since.revision,
+            "revision": self.revision,
+            "edits": self.edits,
+            "kept_messages": kept,
+            "kept_results": since.tool_results,
+            "messages": checkpoints.spliced(self.encoded_messages()[kept:]),
+            "tool_results": checkpoints.spliced(self.encoded_results()[since.tool_results :]),
+        }
+        for name in (*_NUMBERS, *_OUTCOME):
+            body[name] = getattr(self, name)
+        return checkpoints.sealed(encode_json(body))
+
+    @classmethod
+    def restore(cls, deltas: Iterable[bytes], *, start: "State | None" = None) -> "State":
+        """The state after the deltas, on top of `start` (else of nothing); see `restored`."""
+        return restored(deltas, start=start).state
+
+    def _take_over(self, body: JSONObject) -> None:
+        """Continue with a delta's body; when it does not continue this state: CheckpointUnusable, and nothing changed."""
+        kept = body.get("kept_messages")
+        if body.get("base") != self.revision or body.get("kept_results") != len(self.tool_results):
+            raise CheckpointUnusable(f"a checkpoint does not continue revision {self.revision}; it is left out")
+        if kept not in {0, len(self.messages)} or not body.keys() >= {"edits", "messages", *_NUMBERS, *_OUTCOME}:
+            raise CheckpointUnusable("a checkpoint lacks fields or skips messages; it is left out")
+        if kept == 0:
+            self.messages.clear()
+            self._encoded.clear()
+            self.settled = 0
+        self.messages.extend(body["messages"])
+        self.tool_results.extend(body["tool_results"])
+        for name in ("revision", "edits", *_NUMBERS, *_OUTCOME):
+            setattr(self, name, body[name])
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A state put together from deltas; `problem` says why those after the first `used` ones were left out."""
+
+    state: State
+    used: int
+    problem: str | None = None
+
+
+def restored(deltas: Iterable[bytes], *, start: State | None = None) -> Restored:
+    """Apply deltas in order; the first bad one ends the work, and what came before it stands (rule F38)."""
+    state = State() if start is None else start
+    used = 0
+    for delta in deltas:
+        if delta:
+            try:
+                state._take_over(checkpoints.opened(delta))  # noqa: SLF001 (one idea in one file)
+            except CheckpointUnusable as unusable:
+                return Restored(state, used, str(unusable))
+        used += 1
+    return Restored(state, used)
+
+
+def _encoded_through(values: Sequence[Any], encoded: list[bytes]) -> list[bytes]:
+    """Encode the values that came after those in `encoded`."""
+    if len(encoded) < len(values):
+        encoded.extend(encode_json(value) for value in values[len(encoded) :])
+    return encoded

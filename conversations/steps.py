@@ -1,0 +1,129 @@
+"""What a conversation does next: a pure function of its state (no I/O, clock or chance)."""
+
+from collections.abc import Container
+from dataclasses import dataclass
+
+from conversations.history import OpenCalls, first_open_calls
+from conversations.messages import JSONObject, tool_calls_of
+from conversations.policy.limits import Limits
+from conversations.state import AWAITING_TOOL_RESULTS, COMPLETED, ERROR, State
+from engines.tool import ErrorType
+
+CUT_OFF = "length"
+PAUSED_BY_MODEL = "pause_turn"
+REFUSALS = frozenset({"refusal", "content_filter"})
+
+
+@dataclass(frozen=True, slots=True)
+class AskModel:
+    """Send the history to the model; a forced tool choice holds for the first request only (rule U6)."""
+
+    with_tools: bool = True
+    is_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunCalls:
+    """Run these calls and answer them."""
+
+    batch: OpenCalls
+
+
+@dataclass(frozen=True, slots=True)
+class RefuseCalls:
+    """Answer these calls without running them."""
+
+    batch: OpenCalls
+    error_type: ErrorType
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait for the answers to these calls, which come from outside."""
+
+    pending: OpenCalls
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """End with this status."""
+
+    status: str
+    error: JSONObject | None = None
+
+
+Step = AskModel | RunCalls | RefuseCalls | Pause | Finish
+
+
+def next_step(state: State, limits: Limits, external: Container[str] = (), *, is_out_of_time: bool = False) -> Step:
+    """The step after `state`; `external` are the wire names of tools that somebody else runs."""
+    if state.status is not None and state.status != AWAITING_TOOL_RESULTS:
+        return Finish(state.status, state.error)
+    batch = first_open_calls(state.messages, state.settled)
+    if batch is not None:
+        return _out_of_time(batch, limits) if is_out_of_time else _answer(batch, state, limits, external)
+    if (ended := _ended_by_model(state)) is not None:
+        return ended
+    if is_out_of_time:
+        return Finish(ERROR, failure("budget", f"more than {limits.max_seconds} seconds (limits.max_seconds)"))
+    if (error := _exhausted(state, limits)) is not None:
+        return Finish(ERROR, error)
+    is_last_of_several = state.turns == limits.max_turns - 1 and limits.max_turns > 1
+    return AskModel(with_tools=not (is_last_of_several and limits.on_max_turns == "answer"), is_first=state.turns == 0)
+
+
+def failure(type_: str, message: str) -> JSONObject:
+    """A conversation's `error`."""
+    return {"type": type_, "message": message}
+
+
+def _answer(batch: OpenCalls, state: State, limits: Limits, external: Container[str]) -> Step:
+    if state.finish_reason in REFUSALS:
+        return RefuseCalls(batch, ErrorType.permission, "Not run: the reply that made this call was withheld by the model.")
+    if state.finish_reason == CUT_OFF:
+        return RefuseCalls(batch, ErrorType.limit, "Not run: the reply that made this call was cut off at its token limit.")
+    if state.turns >= limits.max_turns:
+        reason = f"Not run: the conversation has used all of its {limits.max_turns} turns."
+        return RefuseCalls(batch, ErrorType.limit, reason)
+    pending = _external_calls(batch, state, external)
+    if pending is None:
+        return RunCalls(batch)
+    ours = tuple(call_id for call_id in batch.call_ids if call_id not in pending.call_ids)
+    return RunCalls(OpenCalls(batch.index, ours)) if ours else Pause(pending)
+
+
+def _out_of_time(batch: OpenCalls, limits: Limits) -> RefuseCalls:
+    reason = f"Not run to its end: the conversation has used all of its {limits.max_seconds} seconds."
+    return RefuseCalls(batch, ErrorType.timeout, reason)
+
+
+def _external_calls(batch: OpenCalls, state: State, external: Container[str]) -> OpenCalls | None:
+    calls = tool_calls_of(state.messages[batch.index])
+    pending = tuple(call["id"] for call in calls if call["id"] in batch.call_ids and call["function"]["name"] in external)
+    return OpenCalls(batch.index, pending) if pending else None
+
+
+def _ended_by_model(state: State) -> Finish | None:
+    """Whether the model's last reply was its last word."""
+    if state.finish_reason in REFUSALS:
+        return Finish(ERROR, failure(str(state.finish_reason), "the model refused to go on; change the prompt or the model"))
+    last = state.messages[-1] if state.messages else {}
+    if state.finish_reason == CUT_OFF:
+        kind = "truncated_reply" if last.get("role") == "assistant" else "truncated_tool_call"
+        return Finish(ERROR, failure(kind, "the model's reply was cut off at its token limit; raise model.max_tokens"))
+    if last.get("role") == "assistant" and state.finish_reason != PAUSED_BY_MODEL:
+        return Finish(COMPLETED)
+    return None
+
+
+def _exhausted(state: State, limits: Limits) -> JSONObject | None:
+    """The limit that forbids another model call."""
+    if state.turns >= limits.max_turns:
+        return failure("max_turns", f"no final answer after {limits.max_turns} turns; raise conversation.max_turns")
+    tokens = state.input_tokens + state.output_tokens
+    if limits.max_total_tokens is not None and tokens >= limits.max_total_tokens:
+        return failure("budget", f"{tokens} tokens used of {limits.max_total_tokens} (limits.max_total_tokens)")
+    if limits.max_total_tool_calls is not None and state.tool_calls > limits.max_total_tool_calls:
+        return failure("budget", f"more than {limits.max_total_tool_calls} tool calls (limits.max_total_tool_calls)")
+    return None

@@ -1,0 +1,1 @@
+"""Native shapes of the providers: names, tool definitions, calls and results as they travel."""

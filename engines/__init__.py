@@ -1,0 +1,1 @@
+"""Tools and what answers their calls: definitions, registry, sessions and engines."""

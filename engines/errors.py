@@ -1,0 +1,63 @@
+"""What this floor raises: each message names the thing, the cause and the way out."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engines.tool import ErrorType, ToolResult
+
+Place = tuple[str | int, ...]
+
+
+class EngineError(Exception):
+    """Anything this floor cannot answer by itself."""
+
+
+class InvalidTool(EngineError, ValueError):
+    """A tool definition, call or result that cannot be read."""
+
+
+class DuplicateTool(EngineError, ValueError):
+    """The same tool (namespace, name and parameters) is defined twice."""
+
+
+class SessionStateInvalid(EngineError, ValueError):
+    """A session's state is not plain JSON, or is not a state that `get_session_state` gave."""
+
+
+class ConfigurationInvalid(EngineError, ValueError):
+    """The `tools:` block cannot be used as written; `at` is the path inside the block, `message` says why."""
+
+    def __init__(self, message: str, *, at: Place = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.at = at
+
+    def __str__(self) -> str:
+        """`tools.registry[2].engine: why`."""
+        return f"{written(self.at)}: {self.message}" if self.at else self.message
+
+
+class UnknownEngine(ConfigurationInvalid):
+    """A registry entry names an engine that the `engines:` block does not define."""
+
+
+class ToolFailed(EngineError):
+    """A call failed in a way the engine knows; it becomes the call's error result."""
+
+    def __init__(self, error_type: "ErrorType", message: str) -> None:
+        super().__init__(message)
+        self.error_type = error_type
+        self.message = message
+
+
+class TurnAborted(EngineError):
+    """A call failed in a toolset that says `on_error: raise`; the conversation goes back to before the turn."""
+
+    def __init__(self, result: "ToolResult") -> None:
+        super().__init__(f"{result.name}: {result.error} (its toolset says on_error: raise)")
+        self.result = result
+
+
+def written(place: Place) -> str:
+    """Return a path inside the tools block as people write it: `tools.registry[2].engine`."""
+    return "tools" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)

@@ -1,0 +1,1 @@
+"""Where tool definitions come from: one loader a file, listed in `kinds`."""

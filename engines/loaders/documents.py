@@ -1,0 +1,129 @@
+"""A YAML or JSON file read as plain JSON, with limits: size, doubled keys, aliases that expand into bombs."""
+
+import datetime
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
+
+from engines.errors import InvalidTool
+from engines.plain import JSONObject
+
+MAX_BYTES = 16 << 20
+MAX_EXPANDED_NODES = 2_000_000
+SUFFIXES = (".yaml", ".yml", ".json")
+
+
+def read_document(path: Path) -> Any:
+    """Return the file's content; InvalidTool says what is wrong and where (`file:line:column`)."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise InvalidTool(f"{path}: tools are read from {', '.join(SUFFIXES)} files, not {path.suffix or 'this'!r}")
+    text = _read_text(path)
+    try:
+        document = _from_json(text) if path.suffix.lower() == ".json" else _from_yaml(text)
+        return _plain(document)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = f":{mark.line + 1}:{mark.column + 1}" if mark is not None else ""
+        raise InvalidTool(f"{path}{place}: {_first_line(error.problem) or 'not YAML'}") from error
+    except json.JSONDecodeError as error:
+        raise InvalidTool(f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from error
+    except (YAMLError, ValueError) as error:
+        raise InvalidTool(f"{path}: {_first_line(error)}") from error
+    except RecursionError as error:
+        raise InvalidTool(f"{path}: nested too deeply") from error
+
+
+def _read_text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise InvalidTool(f"{path}: cannot be read: {error.strerror}; check the path") from error
+    if len(data) > MAX_BYTES:
+        raise InvalidTool(f"{path}: larger than {MAX_BYTES >> 20} MB; split the file")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidTool(f"{path}: not UTF-8 text (byte {error.start}); save it as UTF-8") from error
+
+
+def _from_json(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_without_doubles)
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> JSONObject:
+    read = dict(pairs)
+    if len(read) < len(pairs):
+        keys = [key for key, _ in pairs]
+        message = f"the key {next(key for key in keys if keys.count(key) > 1)!r} stands twice in one object"
+        raise ValueError(message)
+    return read
+
+
+def _from_yaml(text: str) -> Any:
+    """Compose, weigh, then construct: merge keys multiply while the document is constructed, so weigh before."""
+    yaml = YAML(typ="safe", pure=True)
+    node = yaml.compose(text)
+    if node is None:
+        return None
+    _weigh(node, {})
+    return yaml.constructor.construct_document(node)
+
+
+def _weigh(node: Node, known: dict[int, int | None]) -> int:
+    """Return how many nodes this one expands to, each node visited once; ValueError for a bomb or a circle."""
+    if id(node) in known:
+        weight = known[id(node)]
+        if weight is None:
+            message = "an alias contains itself"
+            raise ValueError(message)
+        return weight
+    known[id(node)] = None
+    weight = 1
+    if isinstance(node, MappingNode):
+        weight += sum(_weigh(key, known) + _weigh(value, known) for key, value in node.value)
+    elif isinstance(node, SequenceNode):
+        weight += sum(_weigh(item, known) for item in node.value)
+    if weight > MAX_EXPANDED_NODES:
+        message = f"its aliases expand to more than {MAX_EXPANDED_NODES:,} values"
+        raise ValueError(message)
+    known[id(node)] = weight
+    return weight
+
+
+def _plain(value: Any) -> Any:
+    """Return a JSON copy: dates as ISO text, keys as text, nothing shared."""
+    match value:
+        case dict():
+            return {_key(key): _plain(item) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [_plain(item) for item in value]
+        case datetime.date() | datetime.time():
+            return value.isoformat()
+        case float() if not math.isfinite(value):
+            message = f"{value} is no JSON number"
+            raise ValueError(message)
+        case None | str() | bool() | int() | float():
+            return value
+        case _:
+            message = f"a {type(value).__name__} has no JSON form"
+            raise ValueError(message)
+
+
+def _key(key: Any) -> str:
+    match key:
+        case str():
+            return key
+        case None | bool() | int():
+            return json.dumps(key)
+        case _:
+            return str(_plain(key))
+
+
+def _first_line(problem: object) -> str:
+    return str(problem or "").strip().partition("\n")[0]

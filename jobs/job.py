@@ -1,0 +1,57 @@
+"""A job: one conversation to make, as a line of the user's file and as an index of a run."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+JSONObject = dict[str, Any]
+
+
+class JobLine(BaseModel):
+    """One line of the jobs file (JSONL): the conversation that the user wants."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str | None = Field(default=None, min_length=1, max_length=256)
+    messages: tuple[JSONObject, ...] | None = Field(default=None, min_length=1)
+    prompt: str | None = Field(default=None, min_length=1)
+    variables: JSONObject = Field(default_factory=dict)
+    tools: tuple[str, ...] | None = None
+    tool_choice: str | JSONObject | None = None
+    disabled_tools: tuple[str, ...] = ()
+    seed: int | None = None
+    max_turns: int | None = Field(default=None, ge=1)
+    metadata: JSONObject = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _has_exactly_one_beginning(self) -> Self:
+        if (self.messages is None) == (self.prompt is None):
+            raise ValueError('a job needs either "messages" or "prompt"' + (", not both" if self.prompt else ""))
+        return self
+
+    @model_validator(mode="after")
+    def _messages_have_roles(self) -> Self:
+        for position, message in enumerate(self.messages or ()):
+            if message.get("role") not in {"system", "developer", "user", "assistant", "tool"}:
+                raise ValueError(f'messages[{position}] needs a "role" of system, developer, user, assistant or tool')
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class JobReference:
+    """What a task message carries and nothing more: which job of which run, and the stateful namespaces it needs."""
+
+    run_id: str
+    index: int
+    namespaces: tuple[str, ...] = ()
+
+    @property
+    def task_id(self) -> str:
+        """Return the readable task id, such as ``weather-1a2b3c4d.000042``."""
+        return task_id(self.run_id, self.index)
+
+
+def task_id(run_id: str, index: int) -> str:
+    """Name a job so that lists of tasks read well: ``RUN.000042``."""
+    return f"{run_id}.{index:06d}"

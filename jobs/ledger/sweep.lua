@@ -1,0 +1,54 @@
+-- Look once through a run for what died or was lost, and send it again.
+-- ARGV: run, who sweeps, lease of the sweep (ms), grace for a message under way (ms), lease of a permit (ms), most jobs a pass
+-- Returns {swept (0: somebody else sweeps), claims expired, messages lost, jobs due, permits handed over}
+local run, who = ARGV[1], ARGV[2]
+local grace, permit_lease, most = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local base = run_key(run)
+if redis.call('EXISTS', base) == 0 then return {0, 0, 0, 0, 0} end
+local holder = redis.call('GET', base .. ':sweeper')
+if holder and holder ~= who then return {0, 0, 0, 0, 0} end
+redis.call('SET', base .. ':sweeper', who, 'PX', ARGV[3])
+local now = now_ms()
+local window = base .. ':window'
+local expired, lost, due, handed = 0, 0, 0, 0
+
+for _, index in ipairs(redis.call('ZRANGEBYSCORE', base .. ':claims', '-inf', now, 'LIMIT', 0, most)) do
+  redis.call('ZREM', base .. ':claims', index)
+  redis.call('HDEL', base .. ':owners', index)
+  redis.call('HINCRBY', base .. ':strikes', index, 1)
+  local route = redis.call('HGET', window, index)
+  if route then
+    keep_permits(base, run, index, route, now + permit_lease)  -- the next attempt takes them over
+    send(run, index, route, now, true)
+  end
+  expired = expired + 1
+end
+
+for _, index in ipairs(redis.call('ZRANGEBYSCORE', base .. ':later', '-inf', now, 'LIMIT', 0, most)) do
+  redis.call('ZREM', base .. ':later', index)
+  local route = redis.call('HGET', window, index)
+  if route then send(run, index, route, now, false) end
+  due = due + 1
+end
+
+-- Queues are first in, first out: what was sent before the message that will be taken next, and is not claimed,
+-- was taken and lost.
+local routes = tonumber(redis.call('HGET', base, 'routes') or '1')
+for route = 0, routes - 1 do
+  local queue = redis.call('HGET', base, 'queue:' .. route)
+  local before = now - grace
+  local oldest = queue and redis.call('LINDEX', queue, -1)
+  if oldest then before = math.min(before, tonumber(string.match(oldest, '"delivery_tag": ?"(%d+)%-') or '0') - 1) end
+  for _, index in ipairs(redis.call('ZRANGEBYSCORE', base .. ':queued:' .. route, '-inf', before, 'LIMIT', 0, most)) do
+    if redis.call('GETBIT', base .. ':done', index) == 1 or not redis.call('HEXISTS', window, index) then
+      redis.call('ZREM', base .. ':queued:' .. route, index)
+    else
+      send(run, index, tostring(route), now, false)
+      lost = lost + 1
+    end
+  end
+  for _, namespace in ipairs(namespaces_of(base, tostring(route))) do
+    handed = handed + hand_over(namespace, now, permit_lease)
+  end
+end
+return {1, expired, lost, due, handed}

@@ -1,0 +1,1 @@
+"""The producer: the `parley` command, which checks, stores, feeds and watches runs."""

@@ -1,0 +1,171 @@
+"""A run on this machine alone: a private Redis, worker processes and the feeder, from start to drained end."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jobs.ledger import Ledger
+from jobs.ledger.progress import Snapshot
+from jobs.routing import CONVERSATIONS_QUEUE, NAMESPACE_QUEUE_PREFIX
+from producer.children import Children
+from producer.feeder import Feeder
+from producer.private_redis import PrivateRedis
+from producer.run_lock import RunLock
+from producer.submission import Submission
+from producer.terminal import say
+from producer.worker_processes import WorkerProcesses, WorkerSettings
+from results.async_store import AsyncStore
+
+DRAIN_SECONDS = 25.0
+_IDLE_DRAIN_SECONDS = 10.0
+_SMALL_RUN_JOBS = 200
+DEFAULT_CONCURRENCY = 200
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedSettings:
+    """How much of this machine a run may take."""
+
+    workers: int
+    concurrency: int
+    folder: Path
+    broker: str | None = None
+    log_level: str = "info"
+
+    @property
+    def concurrency_per_worker(self) -> int:
+        """Conversations in flight in one worker process."""
+        return max(1, -(-self.concurrency // self.workers))
+
+
+def default_workers(jobs: int) -> int:
+    """Two processes at most, and one where a second would only cost its start."""
+    return 1 if jobs <= _SMALL_RUN_JOBS else min(2, os.cpu_count() or 1)
+
+
+async def run_embedded(
+    submission: Submission, settings: EmbeddedSettings, on_progress: Callable[[Snapshot], None]
+) -> Snapshot | None:
+    """Make every job of the run that has no record yet; its last counts, or None when the person broke it off."""
+    run_id = submission.manifest.run_id
+    settings.folder.mkdir(parents=True, exist_ok=True)
+    with RunLock(settings.folder, run_id):
+        children = Children(settings.folder)
+        children.kill_leftovers()
+        async with (
+            _broker(settings, children) as (url, keep_broker),
+            Ledger.open(url) as ledger,
+            AsyncStore(submission.store) as store,
+        ):
+            await ledger.ping()
+            if settings.broker is None:
+                # Nobody else can work on this run: what is claimed was claimed by the dead.
+                await ledger.claims.expire_all(run_id)
+            workers = WorkerProcesses(
+                _worker_settings(submission, settings, url),
+                settings.workers,
+                on_start=lambda number, pid: children.note(f"worker {number}", pid),
+            )
+            feeder = Feeder(ledger, store, submission.manifest, submission.results_url)
+            return await _conduct(feeder, workers, keep_broker, on_progress)
+
+
+@contextlib.asynccontextmanager
+async def _broker(
+    settings: EmbeddedSettings, children: Children
+) -> AsyncIterator[tuple[str, "asyncio.Task[None] | None"]]:
+    """The broker's URL and the task that keeps a private one alive."""
+    if settings.broker is not None:
+        yield settings.broker, None
+        return
+
+    def note(redis: PrivateRedis) -> None:
+        children.broker_url = redis.url
+        children.note("redis", redis.pid)
+
+    async with PrivateRedis(settings.folder / "redis", on_start=note) as redis:
+        keeper = asyncio.create_task(redis.keep_running())
+        try:
+            yield redis.url, keeper
+        finally:
+            await _end(keeper)
+    children.forget()
+
+
+async def _conduct(
+    feeder: Feeder,
+    workers: WorkerProcesses,
+    keep_broker: "asyncio.Task[None] | None",
+    on_progress: Callable[[Snapshot], None],
+) -> Snapshot | None:
+    feeding = asyncio.create_task(feeder.run(on_progress))
+    keep_workers = asyncio.create_task(workers.keep_running())
+    watched = {feeding, keep_workers} | ({keep_broker} if keep_broker else set())
+    with _interruptions(workers) as interrupted:
+        stop = asyncio.create_task(interrupted.wait())
+        try:
+            await asyncio.wait({*watched, stop}, return_when=asyncio.FIRST_COMPLETED)
+            if interrupted.is_set():
+                say("interrupted: letting the workers save what they hold (Ctrl-C again ends them at once)")
+            for task in watched - {feeding}:
+                if task.done():
+                    task.result()  # Raises: workers and broker end only when they cannot go on.
+            await _end(feeding)
+            await workers.drain(DRAIN_SECONDS if interrupted.is_set() else _IDLE_DRAIN_SECONDS)
+            return None if feeding.cancelled() else feeding.result()
+        finally:
+            workers.kill()
+            for task in (stop, feeding, keep_workers):
+                await _end(task)
+
+
+@contextlib.contextmanager
+def _interruptions(workers: WorkerProcesses) -> Iterator[asyncio.Event]:
+    """Turns the first Ctrl-C (or SIGTERM, SIGHUP) into an event and the second into the workers' end."""
+    loop, interrupted = asyncio.get_running_loop(), asyncio.Event()
+
+    def on_signal() -> None:
+        if interrupted.is_set():
+            workers.kill()
+        interrupted.set()
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for number in numbers:
+        loop.add_signal_handler(number, on_signal)
+    try:
+        yield interrupted
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+
+async def _end(task: "asyncio.Task[object]") -> None:
+    """Cancel a task and wait until it is over; its own failure, if any, stays in the task."""
+    task.cancel()
+    await asyncio.wait({task})
+
+
+def _worker_settings(submission: Submission, settings: EmbeddedSettings, broker_url: str) -> WorkerSettings:
+    return WorkerSettings(
+        run_id=submission.manifest.run_id,
+        queues=_queues(submission.manifest.routes),
+        concurrency=settings.concurrency_per_worker,
+        environment=_environment(submission.module_folders, broker_url),
+        log_folder=settings.folder / "logs",
+        log_level=settings.log_level,
+    )
+
+
+def _queues(routes: Sequence[Sequence[str]]) -> list[str]:
+    namespaces = sorted({namespace for route in routes for namespace in route})
+    return [CONVERSATIONS_QUEUE, *(NAMESPACE_QUEUE_PREFIX + namespace for namespace in namespaces)]
+
+
+def _environment(module_folders: Sequence[Path], broker_url: str) -> Mapping[str, str]:
+    known = os.environ.get("PYTHONPATH")
+    folders = [str(folder) for folder in module_folders] + ([known] if known else [])
+    return {"PARLEY_BROKER": broker_url, "PYTHONPATH": os.pathsep.join(folders), "PYTHONUNBUFFERED": "1"}

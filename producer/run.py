@@ -1,0 +1,83 @@
+"""`parley run`: make a recipe's conversations on this machine."""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from producer.children import run_folder
+from producer.embedded import (
+    DEFAULT_CONCURRENCY,
+    EmbeddedSettings,
+    default_workers,
+    run_embedded,
+)
+from producer.errors import Interrupted
+from producer.model_endpoints import refuse_unreachable_models
+from producer.outcome import Summary, summary_of_counts
+from producer.progress import ProgressDisplay
+from producer.resuming import interruption_message
+from producer.run_address import DEFAULT_RESULTS
+from producer.submission import OnBadLine, Submission, SubmissionRequest, stored_summary, submit
+from producer.terminal import say, show_summary
+
+
+def run(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="The recipe (YAML or TOML).")],
+    jobs: Annotated[
+        str | None, typer.Option(metavar="FILE|-", help="Job lines (JSONL). Default: jobs.jsonl beside the recipe.")
+    ] = None,
+    results: Annotated[
+        str, typer.Option(metavar="URL", help="A folder, or file://, s3://, gs://, az://.")
+    ] = DEFAULT_RESULTS,
+    run_id: Annotated[
+        str | None, typer.Option(metavar="ID", help="Default: made of the recipe and the jobs, so that it resumes.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, max=64, help="Worker processes. Default: up to 2.")] = None,
+    concurrency: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Conversations in flight, in all workers together.")
+    ] = DEFAULT_CONCURRENCY,
+    broker: Annotated[
+        str | None, typer.Option(metavar="URL", help="A Redis to use (redis://…) instead of a private one.")
+    ] = None,
+    on_bad_line: Annotated[OnBadLine, typer.Option(help="What a job line that cannot run means.")] = OnBadLine.ERROR,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
+) -> None:
+    """Make the conversations of RECIPE on this machine, with worker processes and a Redis of the run's own.
+
+    The same command resumes the run: nothing that is stored is made twice. Ctrl-C lets the workers save what they
+    hold; Ctrl-C again ends them at once.
+    """
+    started = time.monotonic()
+    submission = submit(SubmissionRequest(recipe, jobs, results, run_id, on_bad_line, is_local=True))
+    summary = stored_summary(submission.store, submission.manifest)
+    if not summary.pending:
+        show_summary(summary, as_json=as_json)
+        raise typer.Exit(summary.exit_code)
+    refuse_unreachable_models(submission.checked)
+    run_id = submission.manifest.run_id
+    settings = EmbeddedSettings(
+        workers=workers or default_workers(summary.pending),
+        concurrency=concurrency,
+        folder=run_folder(submission.results_url, run_id),
+        broker=broker,
+    )
+    summary, was_interrupted = asyncio.run(_make(submission, settings, started))
+    show_summary(summary, as_json=as_json)
+    if was_interrupted:
+        raise Interrupted(interruption_message(run_id))
+    raise typer.Exit(summary.exit_code)
+
+
+async def _make(submission: Submission, settings: EmbeddedSettings, started: float) -> tuple[Summary, bool]:
+    run_id = submission.manifest.run_id
+    say(f"run {run_id}: {submission.manifest.jobs} jobs; logs in {settings.folder / 'logs'}")
+    with ProgressDisplay(run_id) as display:
+        last = await run_embedded(submission, settings, display.show)
+    seconds = time.monotonic() - started
+    if last is None:  # Broken off: the store knows what was saved last.
+        return stored_summary(submission.store, submission.manifest, seconds=seconds), True
+    counts = summary_of_counts(last, run_id=run_id, results=submission.results_url, seconds=seconds)
+    return counts, False

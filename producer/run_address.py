@@ -1,0 +1,58 @@
+"""Where a run is: what a person types (a run's directory, or a run id with --results) as store and run id."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import typer
+
+from jobs.run import is_run_id
+from producer.errors import UsageInvalid
+from results.manifest import RunManifest, read_manifest
+from results.store import Store, open_store
+
+DEFAULT_RESULTS = "runs"
+RUN_ARGUMENT = typer.Argument(metavar="RUN", help="A run's directory, or its id.")
+RESULTS_OPTION = typer.Option("--results", metavar="URL", help="The store of a run that is named by its id.")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRun:
+    """A run in a store."""
+
+    store: Store
+    manifest: RunManifest
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.manifest.run_id
+
+
+def find_run(run: str, results: str | None) -> FoundRun:
+    """Open the run that `RUN` and `--results` name; `UsageInvalid` when there is none."""
+    address, run_id = _address(run, results)
+    store = open_store(address)
+    manifest = read_manifest(store, run_id) if is_run_id(run_id) else None
+    if manifest is None:
+        raise UsageInvalid(f"no run {run_id!r} in {store.url}: give a run's directory, or its id with --results URL")
+    return FoundRun(store, manifest)
+
+
+def folder_of(results_url: str) -> Path | None:
+    """The folder behind a `file://` URL; None for any other store."""
+    parts = urlsplit(results_url)
+    return Path(unquote(parts.path)) if parts.scheme == "file" else None
+
+
+def _address(run: str, results: str | None) -> tuple[str, str]:
+    if results is not None:
+        return results, run
+    if "://" in run:
+        address, _, run_id = run.rstrip("/").rpartition("/")
+        return address, run_id
+    path = Path(run)
+    if path.is_dir() or "/" in run:
+        absolute = path.absolute()
+        return str(absolute.parent), absolute.name
+    return DEFAULT_RESULTS, run

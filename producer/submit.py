@@ -1,0 +1,76 @@
+"""`parley submit`: feed a recipe's conversations to a cluster."""
+
+import asyncio
+import signal
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jobs.ledger import Ledger
+from jobs.ledger.progress import Snapshot
+from producer.errors import Interrupted
+from producer.feeder import Feeder
+from producer.outcome import summary_of_counts
+from producer.progress import ProgressDisplay
+from producer.resuming import interruption_message
+from producer.staged_input import OnBadLine
+from producer.submission import Submission, SubmissionRequest, submit as write_run
+from producer.terminal import say, show_summary
+from results.async_store import AsyncStore
+
+
+def submit(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="The recipe (YAML or TOML).")],
+    broker: Annotated[
+        str, typer.Option(metavar="URL", envvar="PARLEY_BROKER", help="The cluster's Redis (redis://host:port/db).")
+    ],
+    results: Annotated[
+        str, typer.Option(metavar="URL", help="A store that the workers reach too: s3://, gs://, az://, or a folder.")
+    ],
+    jobs: Annotated[
+        str | None, typer.Option(metavar="FILE|-", help="Job lines (JSONL). Default: jobs.jsonl beside the recipe.")
+    ] = None,
+    run_id: Annotated[
+        str | None, typer.Option(metavar="ID", help="Default: made of the recipe and the jobs, so that it resumes.")
+    ] = None,
+    on_bad_line: Annotated[OnBadLine, typer.Option(help="What a job line that cannot run means.")] = OnBadLine.ERROR,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
+) -> None:
+    """Write the run into the store, feed its jobs to the cluster's workers, and wait until each has its record.
+
+    The same command resumes a run whose feeder was stopped; what is fed goes on without it.
+    """
+    started = time.monotonic()
+    asyncio.run(_refuse_unreachable_broker(broker))
+    submission = write_run(SubmissionRequest(recipe, jobs, results, run_id, on_bad_line, is_local=False))
+    manifest = submission.manifest
+    last = asyncio.run(_feed(submission, broker))
+    if last is None:
+        raise Interrupted(interruption_message(manifest.run_id))
+    summary = summary_of_counts(
+        last, run_id=manifest.run_id, results=submission.results_url, seconds=time.monotonic() - started
+    )
+    show_summary(summary, as_json=as_json)
+    raise typer.Exit(summary.exit_code)
+
+
+async def _refuse_unreachable_broker(broker: str) -> None:
+    """Notice it before the input is written."""
+    async with Ledger.open(broker) as ledger:
+        await ledger.ping()
+
+
+async def _feed(submission: Submission, broker: str) -> Snapshot | None:
+    """Feed until every job is settled; None when the person broke it off."""
+    run_id = submission.manifest.run_id
+    say(f"run {run_id}: {submission.manifest.jobs} jobs")
+    async with Ledger.open(broker) as ledger, AsyncStore(submission.store) as store:
+        feeder = Feeder(ledger, store, submission.manifest, submission.results_url)
+        with ProgressDisplay(run_id) as display:
+            feeding = asyncio.create_task(feeder.run(display.show))
+            for number in (signal.SIGINT, signal.SIGTERM):
+                asyncio.get_running_loop().add_signal_handler(number, feeding.cancel)
+            await asyncio.wait({feeding})
+    return None if feeding.cancelled() else feeding.result()

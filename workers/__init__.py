@@ -1,0 +1,1 @@
+"""Celery workers that hold hundreds of conversations each on one event loop."""

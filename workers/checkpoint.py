@@ -1,0 +1,66 @@
+"""A job's checkpoint: the deltas of its state, and the scratch of its session, appended turn by turn."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from conversations.state import Mark, State
+from jobs.ledger.checkpoints import Checkpoints
+from jobs.ledger.claims import Claim
+
+_EMPTY = b"{}"
+_SEPARATOR = b"\n"  # JSON as orjson writes it has no line break
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What a checkpoint holds: the state (None for a job that has not begun) and the session's scratch."""
+
+    state: State | None
+    scratch: dict[str, Any]
+    length: int
+
+
+class CheckpointWriter:
+    """Appends what a turn added. Nothing is stored when nothing changed."""
+
+    __slots__ = ("_checkpoints", "_claim", "_length", "_mark", "_scratch", "_state")
+
+    def __init__(self, checkpoints: Checkpoints, claim: Claim, state: State, restored: Restored) -> None:
+        self._checkpoints = checkpoints
+        self._claim = claim
+        self._state = state
+        self._mark = state.mark() if restored.state is not None else Mark()
+        self._scratch = orjson.dumps(restored.scratch)
+        self._length = restored.length
+
+    async def save(self, scratch: dict[str, Any]) -> bool:
+        """Store the delta since the last call; False when the claim is lost."""
+        encoded_scratch = _EMPTY if not scratch else orjson.dumps(scratch)
+        mark = self._state.mark()
+        if mark.revision == self._mark.revision and encoded_scratch == self._scratch:
+            return True
+        entry = self._state.delta(self._mark)
+        if encoded_scratch != self._scratch:
+            entry += _SEPARATOR + encoded_scratch
+        if not await self._checkpoints.append(self._claim, self._length, entry):
+            return False
+        self._length += 1
+        self._mark, self._scratch = mark, encoded_scratch
+        return True
+
+
+async def restore(checkpoints: Checkpoints, claim: Claim) -> Restored:
+    """Read a job's checkpoint back. A first attempt has none and asks nobody."""
+    stored = await checkpoints.read(claim.job) if claim.attempt > 1 else []
+    if not stored:
+        return Restored(None, {}, 0)
+    deltas, scratch = [], {}
+    for entry in stored:
+        delta, separator, tail = entry.partition(_SEPARATOR)
+        if delta:
+            deltas.append(delta)
+        if separator:
+            scratch = orjson.loads(tail)
+    return Restored(State.restore(deltas), scratch, len(stored))

@@ -1,0 +1,396 @@
+"""A Celery pool that runs every task of the process as a coroutine on one event loop.
+
+kombu's hub keeps the main thread; the event loop has a thread of its own. Celery's tracer runs unpatched, inside a
+greenlet of the asyncio task: where it calls a coroutine function, the greenlet hands each awaitable up to the task
+(the trick of SQLAlchemy's asyncio extension). Callbacks go back to the hub's thread, in order.
+"""
+
+import asyncio
+import contextvars
+import functools
+import inspect
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import Any, Protocol
+
+import structlog
+import uvloop
+from billiard.einfo import ExceptionInfo
+from celery import _state
+from celery.concurrency.base import BasePool
+from celery.exceptions import SoftTimeLimitExceeded, WorkerLostError
+from greenlet import getcurrent, greenlet
+from kombu.asynchronous import get_event_loop
+from vine import promise
+
+log = structlog.get_logger(__name__)
+
+_PUMP_SECONDS = 0.05
+_current_job: contextvars.ContextVar["PoolJob | None"] = contextvars.ContextVar("pool_job", default=None)
+
+
+class Lifespan(Protocol):
+    """What lives as long as the pool: opened on the loop before the first task, closed after the last."""
+
+    drain_seconds: float
+
+    def start_draining(self) -> None:
+        """Ask running conversations to stop at their next yield."""
+
+    def hosted(self) -> AbstractAsyncContextManager[None]:
+        """Open what the tasks need, and close it."""
+
+
+class _TracerGreenlet(greenlet):  # type: ignore[misc]  # greenlet's stubs make it Any here
+    """Runs a plain callable; the awaitables met inside are awaited by the asyncio task that owns it."""
+
+    job: "PoolJob"
+
+
+class _Traced:
+    """Awaitable that drives one tracer greenlet."""
+
+    __slots__ = ("_arguments", "_greenlet")
+
+    def __init__(self, function: Callable[..., Any], job: "PoolJob", *arguments: Any) -> None:
+        self._greenlet = _TracerGreenlet(function)
+        self._greenlet.gr_context = getcurrent().gr_context
+        self._greenlet.job = job
+        self._arguments = arguments
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        running = self._greenlet
+        yielded = running.switch(*self._arguments)
+        while not running.dead:
+            try:
+                sent = yield yielded
+            except BaseException as failure:  # includes CancelledError: it belongs to the coroutine at its await
+                yielded = running.throw(running.job.as_seen_by_the_task(failure))
+            else:
+                yielded = running.switch(sent)
+        return yielded
+
+
+def drive(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine from inside a tracer greenlet, handing what it awaits up to the asyncio task."""
+    current = getcurrent()
+    if not isinstance(current, _TracerGreenlet):  # called directly, without a worker around
+        return asyncio.run(coroutine)
+    sent: Any = None
+    failure: BaseException | None = None
+    while True:
+        try:
+            yielded = coroutine.send(sent) if failure is None else coroutine.throw(failure)
+        except StopIteration as stop:
+            return stop.value
+        try:
+            sent, failure = current.parent.switch(yielded), None
+        except BaseException as thrown:  # noqa: BLE001  # every exception is the coroutine's to handle
+            failure = thrown
+
+
+def _as_plain_function(function: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def run(*arguments: Any, **keywords: Any) -> Any:
+        return drive(function(*arguments, **keywords))  # type: ignore[arg-type]
+
+    run.is_driven = True  # type: ignore[attr-defined]
+    return run
+
+
+class PoolJob:
+    """One task in flight; also what Celery asks to terminate a revoked task."""
+
+    __slots__ = ("__weakref__", "arguments", "callbacks", "is_over", "pool", "soft_timed_out", "started", "task")
+
+    def __init__(self, pool: "AsyncioPool", arguments: tuple[Any, ...], callbacks: dict[str, Any]) -> None:
+        self.pool = pool
+        self.arguments = arguments
+        self.callbacks = callbacks
+        self.task: asyncio.Task[None] | None = None
+        self.is_over = False
+        self.soft_timed_out = False
+        self.started = 0.0
+
+    def as_seen_by_the_task(self, failure: BaseException) -> BaseException:
+        """Turn the cancellation of a soft time limit into Celery's exception for it."""
+        if isinstance(failure, asyncio.CancelledError) and self.soft_timed_out and self.task is not None:
+            self.soft_timed_out = False
+            self.task.uncancel()
+            return SoftTimeLimitExceeded(self.callbacks["soft_timeout"])  # type: ignore[no-any-return]
+        return failure
+
+    def terminate(self, _signal: object = None) -> None:
+        """Cancel the task (Celery calls this from the hub's thread for a revoked one)."""
+        self.pool.on_loop(self.cancel)
+
+    def cancel(self) -> None:
+        """Cancel the task; loop thread only."""
+        if self.task is not None and not self.is_over:
+            self.task.cancel()
+
+
+class AsyncioPool(BasePool):  # type: ignore[misc]  # Celery is untyped
+    """The pool named by ``worker_pool``; ``-c N`` bounds the tasks in flight."""
+
+    signal_safe = False
+    is_green = False
+    task_join_will_block = True
+    body_can_be_buffer = True
+    uses_semaphore = False
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.limit = self.limit or 200
+        self.jobs: set[PoolJob] = set()
+        self.lifespan: Lifespan | None = getattr(self.app, "lifespan", None)
+        self.failure: BaseException | None = None
+        self.loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+        self.total = 0
+        self.most = 0
+        self._inbox: deque[tuple[Callable[..., Any], tuple[Any, ...]]] = deque()
+        self._outbox: deque[tuple[Callable[..., Any], tuple[Any, ...]]] = deque()
+        self._inbox_woken = False
+        self._outbox_woken = False
+        self._idle = threading.Condition()
+        self._ready = threading.Event()
+        self._driven_tasks: set[str] = set()
+        self._closing: asyncio.Event | None = None
+
+    # --- life, in the hub's thread ----------------------------------------------------------------------------------
+
+    def on_start(self) -> None:
+        """Start the loop's thread and wait until the lifespan is open; its failure ends the worker."""
+        self.hub = get_event_loop()
+        self._adopt_tasks()
+        self.thread = threading.Thread(target=self._run_loop, name="conversations", daemon=True)
+        self.thread.start()
+        self._ready.wait()
+        if self.failure is not None:
+            raise self.failure
+
+    def _adopt_tasks(self) -> None:
+        """Let Celery's stacks follow asyncio tasks, and its tracer call our coroutines."""
+        _state._task_stack.__ident_func__ = _stack_identity  # noqa: SLF001  # Celery offers no other way
+        for name, task in self.app.tasks.items():
+            task.request_stack.__ident_func__ = _stack_identity
+            attribute = "_orig_run" if hasattr(task, "_orig_run") else "run"
+            function = getattr(task, attribute)
+            if getattr(function, "is_driven", False):
+                self._driven_tasks.add(name)
+            elif inspect.iscoroutinefunction(function):
+                setattr(task, attribute, _as_plain_function(function))
+                self._driven_tasks.add(name)
+
+    def on_close(self) -> None:
+        """No new tasks come: conversations stop at their next yield."""
+        self.on_loop(self._start_draining)
+
+    def on_stop(self) -> None:
+        """Wait for the jobs to stop, up to the drain's time; then cancel them; then close the lifespan."""
+        drain_seconds = self.lifespan.drain_seconds if self.lifespan else 5.0
+        self.on_loop(self._start_draining)
+        self._pump(time.monotonic() + drain_seconds)
+        self._cancel_and_close()
+
+    def on_terminate(self) -> None:
+        """Cancel at once (a second signal)."""
+        self._cancel_and_close()
+
+    def _cancel_and_close(self) -> None:
+        self.on_loop(lambda: [job.cancel() for job in list(self.jobs)])
+        self._pump(time.monotonic() + 10.0)
+        if self.thread.is_alive() and self._closing is not None:
+            self.on_loop(self._closing.set)
+            while self.thread.is_alive():
+                self.thread.join(_PUMP_SECONDS)
+                self._deliver()
+        self._deliver()
+
+    def _pump(self, until: float) -> None:
+        """Deliver callbacks while jobs end."""
+        while self.jobs and time.monotonic() < until:
+            with self._idle:
+                self._idle.wait(_PUMP_SECONDS)
+            self._deliver()
+        self._deliver()
+
+    def terminate_job(self, _pid: int, _signal: object = None) -> None:
+        """Do nothing: every job has this process's pid; Celery then asks the job itself."""
+
+    def restart(self) -> None:
+        """Refuse: a loop is not restarted under its conversations."""
+        raise NotImplementedError("the asyncio pool is restarted by restarting the worker process")
+
+    # --- the loop's thread ------------------------------------------------------------------------------------------
+
+    def _run_loop(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        try:
+            self.loop.run_until_complete(self._live())
+        except BaseException as failure:  # noqa: BLE001  # reported by the hub's thread, which owns the process
+            self.failure = failure
+        finally:
+            self._ready.set()
+            self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+            self.loop.close()
+
+    async def _live(self) -> None:
+        self._closing = asyncio.Event()
+        async with AsyncExitStack() as stack:
+            if self.lifespan is not None:
+                await stack.enter_async_context(self.lifespan.hosted())
+            self._ready.set()
+            await self._closing.wait()
+
+    def _start_draining(self) -> None:
+        if self.lifespan is not None:
+            self.lifespan.start_draining()
+
+    def on_loop(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Call a function in the loop's thread; one wake-up serves any number of calls."""
+        self._inbox.append((function, arguments))
+        if not self._inbox_woken:
+            self._inbox_woken = True
+            try:
+                self.loop.call_soon_threadsafe(self._take_inbox)
+            except RuntimeError:  # the loop is closed: nothing is left to call
+                self._inbox.clear()
+
+    def _take_inbox(self) -> None:
+        self._inbox_woken = False
+        while self._inbox:
+            function, arguments = self._inbox.popleft()
+            function(*arguments)
+
+    # --- one job ----------------------------------------------------------------------------------------------------
+
+    def on_apply(  # noqa: PLR0913  # Celery's signature
+        self,
+        target: Callable[..., Any],
+        args: Any = None,
+        kwargs: Any = None,
+        callback: Any = None,
+        accept_callback: Any = None,
+        error_callback: Any = None,
+        timeout: float | None = None,
+        soft_timeout: float | None = None,
+        timeout_callback: Any = None,
+        **_: Any,
+    ) -> PoolJob:
+        """Start one task (hub's thread)."""
+        callbacks = {
+            "target": functools.partial(target, **(kwargs or {})),
+            "success": callback,
+            "error": error_callback,
+            "accepted": accept_callback,
+            "timed_out": timeout_callback,
+            "timeout": timeout or self.options.get("timeout"),
+            "soft_timeout": soft_timeout or self.options.get("soft_timeout"),
+        }
+        job = PoolJob(self, tuple(args or ()), callbacks)
+        self.jobs.add(job)
+        self.on_loop(self._launch, job)
+        return job
+
+    def _launch(self, job: PoolJob) -> None:
+        context = contextvars.Context()
+        context.run(_current_job.set, job)
+        self.most = max(self.most, len(self.jobs))
+        job.task = self.loop.create_task(self._run(job), context=context)
+
+    async def _run(self, job: PoolJob) -> None:
+        job.started = time.monotonic()
+        self._post(job.callbacks["accepted"], os.getpid(), job.started)
+        timers = self._set_time_limits(job)
+        outcome: tuple[Any, ...] = ()
+        try:
+            if job.arguments and job.arguments[0] in self._driven_tasks:
+                answer = await _Traced(job.callbacks["target"], job, *job.arguments)
+            else:
+                answer = await asyncio.to_thread(job.callbacks["target"], *job.arguments)
+            outcome = (job.callbacks["success"], answer)
+        except asyncio.CancelledError:
+            outcome = ()  # terminated, timed out or stopped: whoever cancelled reports it
+        except Exception:  # noqa: BLE001  # one job is fenced from the others; Celery reports it
+            outcome = (job.callbacks["error"], ExceptionInfo())
+        except BaseException as failure:  # noqa: BLE001  # SystemExit of a task must not end every conversation
+            try:
+                raise WorkerLostError(repr(failure)) from failure
+            except WorkerLostError:
+                outcome = (job.callbacks["error"], ExceptionInfo())
+        finally:
+            for timer in timers:
+                timer.cancel()
+            if outcome and not job.is_over:
+                self._post(*outcome)
+            self._forget(job)
+
+    def _set_time_limits(self, job: PoolJob) -> list[asyncio.TimerHandle]:
+        limits = ((job.callbacks["soft_timeout"], self._soft_limit), (job.callbacks["timeout"], self._hard_limit))
+        return [self.loop.call_later(seconds, act, job) for seconds, act in limits if seconds]
+
+    def _soft_limit(self, job: PoolJob) -> None:
+        if not job.is_over:
+            self._post(job.callbacks["timed_out"], True, job.callbacks["soft_timeout"])
+            job.soft_timed_out = True
+            job.cancel()
+
+    def _hard_limit(self, job: PoolJob) -> None:
+        if not job.is_over:
+            self._post(job.callbacks["timed_out"], False, job.callbacks["timeout"])
+            job.cancel()
+            job.is_over = True
+
+    def _forget(self, job: PoolJob) -> None:
+        job.is_over = True
+        self.jobs.discard(job)
+        self.total += 1
+        if not self.jobs:
+            with self._idle:
+                self._idle.notify_all()
+
+    # --- callbacks, back in the hub's thread --------------------------------------------------------------------------
+
+    def _post(self, callback: Callable[..., Any] | None, *arguments: Any) -> None:
+        if callback is None:
+            return
+        self._outbox.append((callback, arguments))
+        if not self._outbox_woken:
+            self._outbox_woken = True
+            self.hub.call_soon(promise(self._deliver))
+
+    def _deliver(self) -> None:
+        self._outbox_woken = False
+        while self._outbox:
+            callback, arguments = self._outbox.popleft()
+            try:
+                callback(*arguments)
+            except Exception:  # one callback of Celery's must not stop those of the other jobs
+                log.exception("a callback of the pool failed", callback=getattr(callback, "__qualname__", "?"))
+
+    def grow(self, n: int = 1) -> None:
+        """Allow more tasks in flight (Celery's ``pool_grow``)."""
+        self.limit += n
+
+    def shrink(self, n: int = 1) -> None:
+        """Allow fewer tasks in flight; those running go on."""
+        self.limit = max(1, self.limit - n)
+
+    def _get_info(self) -> dict[str, Any]:
+        return {
+            **super()._get_info(),
+            "processes": [os.getpid()],
+            "running": len(self.jobs),
+            "most-running": self.most,
+            "total": self.total,
+            "loop": type(self.loop).__module__,
+        }
+
+
+def _stack_identity() -> object:
+    return _current_job.get() or getcurrent()

@@ -7,6 +7,7 @@ from conversations.messages import JSONObject, Message, call_ids_of
 from conversations.policy.limits import Limits, surplus
 from conversations.selection import ToolSelection
 from conversations.wire.openai import ParsedCall, parse_calls
+from engines.schemas import compiled, problems
 from engines.tool import ErrorType, ToolCall, ToolResult
 
 NOT_RUN = "not_run"  # the metadata key of a result that was given without asking an engine
@@ -15,21 +16,23 @@ _NAMES_SHOWN = 100
 
 @dataclass(slots=True)
 class Plan:
-    """A batch, decided before any of it runs: calls for the engine, and results of those that are refused."""
+    """A batch, decided before any of it runs: calls for the engine, for others, and results of refused ones."""
 
     calls: list[ToolCall] = field(default_factory=list)
+    external: list[str] = field(default_factory=list)
     refused: dict[str, ToolResult] = field(default_factory=dict)
 
     def merged(self, call_ids: Iterable[str], results: Sequence[ToolResult]) -> list[JSONObject]:
-        """The record's entries for all calls, in call order, from the engine's results of `calls`."""
-        ran = {call.call_id: result for call, result in zip(self.calls, results, strict=True)}
-        return [entry_of(call_id, ran.get(call_id) or self.refused[call_id]) for call_id in call_ids]
+        """The record's entries, in call order, of all calls but the external ones; `results` are those of `calls`."""
+        known = dict(self.refused)
+        known.update((str(call.call_id), result) for call, result in zip(self.calls, results, strict=True))
+        return [entry_of(call_id, known[call_id]) for call_id in call_ids if call_id in known]
 
 
 def plan(message: Message, call_ids: Sequence[str], tools: ToolSelection, limits: Limits, calls_before: int) -> Plan:
-    """Decide about these calls of an assistant message, in the order of decision 4: call limit, unknown tool, arguments.
+    """Decide about these calls of a message, in decision 4's order: call limit, unknown tool, arguments, split.
 
-    `calls_before` counts the calls that earlier messages made.
+    `calls_before` counts the calls that earlier messages made. The engine checks the arguments of its calls itself.
     """
     over = surplus(call_ids_of(message), limits, calls_before)
     planned = Plan()
@@ -38,12 +41,14 @@ def plan(message: Message, call_ids: Sequence[str], tools: ToolSelection, limits
             continue
         if parsed.call_id in over.call_ids:
             planned.refused[parsed.call_id] = _refusal(parsed, tools, ErrorType.limit, over.message)
+        elif parsed.is_unknown:
+            planned.refused[parsed.call_id] = _refusal(parsed, tools, ErrorType.unknown_tool, _unknown(parsed, tools))
+        elif problem := parsed.problem or _external_problem(parsed, tools):
+            planned.refused[parsed.call_id] = _refusal(parsed, tools, ErrorType.validation, problem)
+        elif parsed.call is not None and parsed.call.qualified_name in tools.external:
+            planned.external.append(parsed.call_id)
         elif parsed.call is not None:
             planned.calls.append(parsed.call)
-        elif parsed.problem is not None:
-            planned.refused[parsed.call_id] = _refusal(parsed, tools, ErrorType.validation, parsed.problem)
-        else:
-            planned.refused[parsed.call_id] = _refusal(parsed, tools, ErrorType.unknown_tool, _unknown(parsed, tools))
     return planned
 
 
@@ -73,6 +78,16 @@ def entry_of(call_id: str, result: ToolResult) -> JSONObject:
 def _refusal(parsed: ParsedCall, tools: ToolSelection, error_type: ErrorType, message: str) -> ToolResult:
     name = tools.names.decode(parsed.wire_name) or parsed.wire_name
     return ToolResult(parsed.call_id, name, error=message, error_type=error_type, metadata={NOT_RUN: True})
+
+
+def _external_problem(parsed: ParsedCall, tools: ToolSelection) -> str:
+    """What is wrong with the arguments of an external call: nobody pauses for a call that cannot be answered."""
+    name = parsed.call.qualified_name if parsed.call else ""
+    if name not in tools.external:
+        return ""
+    overloads = [tool for tool in tools.tools if tool.qualified_name == name]
+    told = [problems(compiled(tool.parameters), parsed.arguments) for tool in overloads]
+    return "" if "" in told else "; or ".join(told)
 
 
 def _unknown(parsed: ParsedCall, tools: ToolSelection) -> str:

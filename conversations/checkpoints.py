@@ -1,4 +1,4 @@
-"""The stored form of a state's deltas: version and digest around a JSON body, and the checks on the way back (rule F38)."""
+"""The stored form of a state's deltas: version and digest around a JSON body, checked on the way back (rule F38)."""
 
 import hashlib
 from collections.abc import Sequence

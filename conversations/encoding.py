@@ -11,7 +11,7 @@ _SMALLEST_INTEGER = -(2**63)
 
 
 def encode_json(value: Any) -> bytes:
-    """`value` as JSON; what JSON cannot hold (lone surrogates, huge integers, objects of a tool) is replaced, never fatal."""
+    """`value` as JSON; what orjson refuses (half surrogates, huge integers, foreign objects) is replaced."""
     try:
         return orjson.dumps(value)
     except TypeError:  # orjson.JSONEncodeError is one

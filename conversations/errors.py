@@ -13,13 +13,14 @@ class RecipeInvalid(ConversationError, ValueError):
     def __init__(self, message: str, *, file: str = "", line: int = 0, column: int = 0, hint: str = "") -> None:
         """Lines and columns count from 1; 0 means that the place is not known."""
         self.file, self.line, self.column, self.message, self.hint = file, line, column, message, hint
+        self.others: tuple[RecipeInvalid, ...] = ()  # further errors of the same file
         super().__init__(message)
 
     def __str__(self) -> str:
-        """`file:line:column: message; hint`, without the parts that are not known."""
+        """`file:line:column: message; hint`, without the parts that are not known; one line for each error."""
         place = ":".join(str(part) for part in (self.file, self.line, self.column) if part)
         said = f"{self.message}; {self.hint}" if self.hint else self.message
-        return f"{place}: {said}" if place else said
+        return "\n".join([f"{place}: {said}" if place else said, *map(str, self.others)])
 
 
 class TemplateInvalid(ConversationError, ValueError):
@@ -52,7 +53,7 @@ class ModelError(ConversationError):
         self,
         message: str,
         *,
-        type: str | None = None,
+        type: str | None = None,  # noqa: A002 (the field of the record)
         retryable: bool | None = None,
         retry_after_seconds: float | None = None,
         status: int | None = None,

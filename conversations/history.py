@@ -1,7 +1,8 @@
-"""What makes a history valid: each call id is used once and answered once, in call order, right after its message (decision 1)."""
+"""What makes a history valid: each call id is answered once, in call order, right after its message (decision 1)."""
 
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from conversations.encoding import encode_json
 from conversations.errors import HistoryInvalid
@@ -45,7 +46,7 @@ def call_ids_in(messages: Iterable[Message]) -> set[str]:
 
 
 def with_unique_call_ids(message: Message, taken: Container[str], stem: str) -> Message:
-    """The message, its empty or repeated call ids replaced by `call_{stem}_{position}` (rule U19); itself when all are fine."""
+    """The message, empty or repeated call ids replaced by `call_{stem}_{position}` (rule U19); else itself."""
     used: set[str] = set()
     calls = []
     for position, call in enumerate(tool_calls_of(message)):
@@ -85,8 +86,9 @@ class _Mending:
     answered: set[str] = field(default_factory=set)
 
     def take(self, index: int, message: Message) -> None:
-        if not isinstance(message, dict) or message.get("role") not in ROLES:
-            raise HistoryInvalid(f"messages[{index}]: a message is an object with a role, one of {', '.join(sorted(ROLES))}")
+        if not _is_object(message) or message.get("role") not in ROLES:
+            roles = ", ".join(sorted(ROLES))
+            raise HistoryInvalid(f"messages[{index}]: a message is an object with a role, one of {roles}")
         if message["role"] == "tool":
             self._take_answer(index, message)
         elif message["role"] == "assistant" and message.get("tool_calls"):
@@ -102,6 +104,8 @@ class _Mending:
         return flat
 
     def _take_calls(self, index: int, message: Message) -> None:
+        if not isinstance(message["tool_calls"], list):
+            raise HistoryInvalid(f"messages[{index}]: tool_calls is a list, got {message['tool_calls']!r}")
         calls = [_checked_call(call, index) for call in message["tool_calls"]]
         named = message if calls == message["tool_calls"] else message | {"tool_calls": calls}
         turn = _Turn(with_unique_call_ids(named, self.used, str(index)))
@@ -116,21 +120,28 @@ class _Mending:
         if not calls:
             if written in self.answered:
                 return
-            raise HistoryInvalid(f"messages[{index}]: answers the call {written!r}, which no assistant message before it made")
+            raise HistoryInvalid(f"messages[{index}]: answers the call {written!r}, which no message before it made")
         latest = calls[-1][0]
         turn, call_id = calls.pop(next(at for at, (turn, _) in enumerate(calls) if turn is latest))
         self.answered.add(written)
-        turn.answers[call_id] = message if message.get("tool_call_id") == call_id else message | {"tool_call_id": call_id}
+        is_renamed = message.get("tool_call_id") != call_id
+        turn.answers[call_id] = message | {"tool_call_id": call_id} if is_renamed else message
 
 
 def _checked_call(call: JSONObject, index: int) -> JSONObject:
-    function = call.get("function") if isinstance(call, dict) else None
+    function = call.get("function") if _is_object(call) else None
     if not isinstance(function, dict) or not isinstance(function.get("name"), str):
-        raise HistoryInvalid(f"messages[{index}]: a tool call is {{'id', 'type', 'function': {{'name', 'arguments'}}}}, got {call!r}")
+        shape = '{"id", "type": "function", "function": {"name", "arguments"}}'
+        raise HistoryInvalid(f"messages[{index}]: a tool call is {shape}, got {call!r}")
     if isinstance(function.get("arguments"), str):
         return call
     arguments = encode_json(function.get("arguments") or {}).decode()
     return call | {"type": "function", "function": function | {"arguments": arguments}}
+
+
+def _is_object(value: Any) -> bool:
+    """What comes from a caller may be anything."""
+    return isinstance(value, dict)
 
 
 def _free_id(stem: str, is_taken: Callable[[str], bool]) -> str:

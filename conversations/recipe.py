@@ -1,16 +1,19 @@
 """A recipe: how the conversations of a run are made. What it says, checked; its references are not yet resolved."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, Self
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from conversations.errors import RecipeInvalid
 from conversations.messages import JSONObject
 from conversations.models.settings import ModelSettings
 from conversations.policy.limits import Limits
-from conversations.references import has_reference, resolve_references, written
+from conversations.references import Place, Reference, has_reference, references_in, resolve_references, written
 from engines.configuration import ToolsConfiguration
+
+_Block = TypeVar("_Block", bound=BaseModel)
 
 
 class ConversationSettings(BaseModel):
@@ -44,7 +47,7 @@ class LimitSettings(BaseModel):
 
 
 class Recipe(BaseModel):
-    """The whole file. `model` is kept as written; `model_settings` gives what it means where it is used."""
+    """The whole file; `model` and `tools` are kept as written, references and all, until a worker needs them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -57,12 +60,78 @@ class Recipe(BaseModel):
 
     @field_validator("model")
     @classmethod
-    def _model_is_known(cls, model: JSONObject) -> JSONObject:
-        """Check what is known now; what hangs on a reference is checked once it is resolved."""
+    def _is_known_as_far_as_written(cls, model: JSONObject) -> JSONObject:
+        """What hangs on a reference can only be checked where it is resolved; all else is checked here."""
         try:
             ModelSettings.model_validate(model)
         except ValidationError as error:
-            known_now = [line for line in error.errors(include_url=False) if not _hangs_on_reference(model, line["loc"])]
+            lines = error.errors(include_url=False)
+            known_now = [line for line in lines if not has_reference(_value_at(model, line["loc"]))]
             if known_now:
-                raise ModelBlockInvalid(known_now) from None
+                details = [
+                    InitErrorDetails(type=_error_type(line), loc=line["loc"], input=None, ctx=line.get("ctx", {}))
+                    for line in known_now
+                ]
+                raise ValidationError.from_exception_data("model", details, hide_input=True) from None
         return model
+
+    def model_settings(
+        self, environment: Mapping[str, str], read_file: Callable[[str], str] | None = None
+    ) -> ModelSettings:
+        """The model block with its references resolved; RecipeInvalid never shows a value."""
+        return _validated(ModelSettings, self.model, "model", environment, read_file)
+
+    def tools_configuration(
+        self, environment: Mapping[str, str], read_file: Callable[[str], str] | None = None
+    ) -> ToolsConfiguration:
+        """The tools block with its references resolved; the tool definitions in it stay as they are."""
+        return _validated(ToolsConfiguration, self.tools.model_dump(mode="json"), "tools", environment, read_file)
+
+    def loop_limits(self, max_turns: int | None = None) -> Limits:
+        """The limits of one conversation; a job's own `max_turns` wins."""
+        return Limits(
+            max_turns=max_turns or self.conversation.max_turns,
+            max_tool_calls=self.conversation.max_tool_calls,
+            on_max_turns=self.conversation.on_max_turns,
+            max_total_tool_calls=self.limits.max_total_tool_calls,
+            max_total_tokens=self.limits.max_total_tokens,
+            max_seconds=self.limits.max_seconds,
+        )
+
+
+def find_references(recipe: Recipe) -> list[Reference]:
+    """Every reference of a recipe, in the order of the file: what the workers must be able to resolve."""
+    blocks = {"model": recipe.model, "tools": recipe.tools.model_dump(mode="json")}
+    return list(references_in(blocks))
+
+
+def _validated(
+    kind: type[_Block],
+    written_block: JSONObject,
+    name: str,
+    environment: Mapping[str, str],
+    read_file: Callable[[str], str] | None,
+) -> _Block:
+    resolved = resolve_references(written_block, environment, read_file, at=(name,))
+    try:
+        return kind.model_validate(resolved)
+    except ValidationError as error:
+        line = error.errors(include_url=False, include_input=False)[0]
+        raise RecipeInvalid(f"{written((name, *line['loc']))}: {line['msg']} (references resolved)") from None
+
+
+def _value_at(model: Any, place: Place) -> Any:
+    """The value an error is about; None when the error is about the block as a whole or a key that is missing."""
+    for step in place:
+        if isinstance(model, dict):
+            model = model.get(step)
+        elif isinstance(model, list) and isinstance(step, int):
+            model = model[step]
+    return model if place else None
+
+
+def _error_type(line: ErrorDetails) -> str | PydanticCustomError:
+    """The type to raise an error with again: those of validators carry their message as text."""
+    if line["type"] in {"value_error", "assertion_error"}:
+        return PydanticCustomError("value_error", "{cause}", {"cause": line["msg"].removeprefix("Value error, ")})
+    return line["type"]

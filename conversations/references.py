@@ -1,4 +1,4 @@
-"""References in a recipe, `${VAR}`, `${VAR:-default}` and `file:/path`: found at submit, resolved late, never stored."""
+"""References in a recipe, `${VAR}`, `${VAR:-default}`, `file:/path`: found at submit, resolved late, never stored."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +13,9 @@ MOST_FILE_BYTES = 64 << 10
 Place = tuple[str | int, ...]
 
 _TOKEN = re.compile(r"\$\$\{|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}|\$\{")
-_ESCAPED = "$${"
+_ESCAPED, _OPENING = "$${", "${"
+BROKEN = "`${` begins no reference"
+SPELLING = "write ${NAME} or ${NAME:-default}, and $${ for the characters themselves"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +29,21 @@ class Reference:
 
 
 def references_in(data: Any, at: Place = ()) -> Iterator[Reference]:
-    """Every reference below `data`; RecipeInvalid for a `${` that is none."""
+    """Every reference below `data`."""
     for place, text in _texts(data, at):
         if text.startswith(FILE_PREFIX):
             yield Reference(place, "file", text.removeprefix(FILE_PREFIX))
-            continue
-        for match in _TOKEN.finditer(text):
-            if match["name"]:
-                yield Reference(place, "variable", match["name"], match["default"])
-            elif match[0] != _ESCAPED:
-                raise RecipeInvalid(f"{written(place)}: `${{` begins no reference", hint=_SPELLING)
+        else:
+            for match in _TOKEN.finditer(text):
+                if match["name"]:
+                    yield Reference(place, "variable", match["name"], match["default"])
+
+
+def broken_references_in(data: Any, at: Place = ()) -> Iterator[Place]:
+    """Where a `${` stands that begins no reference."""
+    for place, text in _texts(data, at):
+        if not text.startswith(FILE_PREFIX) and any(match[0] == _OPENING for match in _TOKEN.finditer(text)):
+            yield place
 
 
 def resolve_references(
@@ -80,9 +87,6 @@ def written(place: Place) -> str:
     return text.removeprefix(".")
 
 
-_SPELLING = "write ${NAME} or ${NAME:-default}, and $${ for the characters themselves"
-
-
 def _resolved_text(text: str, environment: Mapping[str, str], read: Callable[[str], str], at: Place) -> str:
     if text.startswith(FILE_PREFIX):
         path = text.removeprefix(FILE_PREFIX)
@@ -96,11 +100,11 @@ def _resolved_text(text: str, environment: Mapping[str, str], read: Callable[[st
         if match[0] == _ESCAPED:
             return "${"
         if match["name"] is None:
-            raise RecipeInvalid(f"{written(at)}: `${{` begins no reference", hint=_SPELLING)
+            raise RecipeInvalid(f"{written(at)}: {BROKEN}", hint=SPELLING)
         value = environment.get(match["name"]) or match["default"]
         if value is None:
-            name = match["name"]
-            raise RecipeInvalid(f"{written(at)}: the variable {name} is not set", hint=f"set {name} where the workers run")
+            message = f"{written(at)}: the variable {match['name']} is not set"
+            raise RecipeInvalid(message, hint=f"set {match['name']} where the workers run")
         return value
 
     return _TOKEN.sub(value_of, text)

@@ -1,7 +1,8 @@
 """The loop: asks the model, runs its calls, and yields each message once it is part of the history."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import Any, TypeVar
 
 from conversations import answers
@@ -13,11 +14,11 @@ from conversations.policy.limits import Limits
 from conversations.selection import ToolSelection
 from conversations.state import AWAITING_TOOL_RESULTS, ERROR, State
 from conversations.steps import AskModel, Finish, Pause, RefuseCalls, RunCalls, Step, failure, next_step
-from conversations.wire.openai import result_message
+from conversations.wire.openai import parse_calls, result_message
 from engines.chance import derive_seed
 from engines.engine import ToolEngine
 from engines.errors import TurnAborted
-from engines.tool import ToolResult
+from engines.tool import ToolCall, ToolResult
 
 _SEED_RANGE = 2**31  # some model servers take no larger seed
 _Value = TypeVar("_Value")
@@ -28,7 +29,7 @@ class ToolRunner:
 
     A message is in `state.messages` before it is yielded, and so are all results of its batch: the state is whole at
     every yield. The engine session is the caller's: active before, torn down after. A ModelError reaches the caller and
-    leaves the state as it was; a new runner on the same state goes on from there, and no call that has a result runs again.
+    leaves the state as it was; a new runner on that state goes on from there, and no call that has a result runs again.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class ToolRunner:
         seed: int = 0,
         tool_choice: Any = None,
     ) -> None:
-        """HistoryInvalid when `state.messages` cannot be made valid; ToolChoiceInvalid for a tool that is not offered."""
+        """HistoryInvalid when `state.messages` cannot be mended; ToolChoiceInvalid for a tool that is not offered."""
         self.state = state
         self._model, self._engine, self._session_id = model, engine, session_id
         self._tools, self._limits, self._seed = tools, limits, seed
@@ -85,8 +86,8 @@ class ToolRunner:
     def set_messages(self, messages: Sequence[Message]) -> None:
         """Put another history in place (rule A7: also a mutation).
 
-        When the yielded message made calls and is missing in it, it goes in before what was added, or, in a history that
-        was rewritten, at the end: its calls get their results. HistoryInvalid changes nothing.
+        When the yielded message made calls and is missing in it, it goes in before what was added, or, when the rest
+        was rewritten too, at the end: its calls get their results. HistoryInvalid changes nothing.
         """
         changed = list(messages)
         if self._held is not None and (call_ids := call_ids_of(self._held)) and _making(call_ids, changed) is None:
@@ -100,6 +101,14 @@ class ToolRunner:
             return []
         await self._resolve(step)
         return [self._tool_message(call_id) for call_id in call_ids_of(self._held) if call_id in self._entries]
+
+    def pending_calls(self) -> list[ToolCall]:
+        """The external calls that a paused conversation waits for."""
+        step = self._next_step()
+        if not isinstance(step, Pause):
+            return []
+        parsed = parse_calls(self.state.messages[step.pending.index], self._tools.names)
+        return [each.call for each in parsed if each.call is not None and each.call_id in step.pending.call_ids]
 
     def answer(self, results: Iterable[ToolResult]) -> None:
         """Give results of external calls, in any order; a second result for one call is ignored (rule S8).
@@ -125,28 +134,32 @@ class ToolRunner:
         while True:
             match self._next_step():
                 case AskModel() as step:
-                    self._held = await self._ask(step)
-                    if self._held is not None:
-                        yield self._held
+                    if (reply := await self._ask(step)) is not None:
+                        self._held = reply
+                        yield reply
                         self._held = None
                 case RunCalls() | RefuseCalls() as step:
                     made_by = self.state.messages[step.batch.index]
                     await self._resolve(step)
-                    added = self._insert_answers(made_by)
-                    edits = self.state.edits
-                    for message in added:
+                    for message in self._while_unedited(self._insert_answers(made_by)):
                         yield message
-                        if self.state.edits != edits:
-                            break
-                case Pause():
-                    self.state.finish(AWAITING_TOOL_RESULTS)
-                    return
-                case Finish(status, error):
-                    self.state.finish(status, error)
+                case Pause() | Finish() as step:
+                    self._end(step)
                     return
 
     def _next_step(self) -> Step:
-        return next_step(self.state, self._limits, self._tools.external, is_out_of_time=self._is_out_of_time())
+        return next_step(self.state, self._limits, is_out_of_time=self._is_out_of_time())
+
+    def _end(self, step: Pause | Finish) -> None:
+        if isinstance(step, Pause):
+            self.state.finish(AWAITING_TOOL_RESULTS)
+        else:
+            self.state.finish(step.status, step.error)
+
+    def _while_unedited(self, messages: list[Message]) -> Iterator[Message]:
+        """The messages, until a caller changes the history they are in."""
+        edits = self.state.edits
+        return takewhile(lambda _: self.state.edits == edits, messages)
 
     async def _ask(self, step: AskModel) -> Message | None:
         """Append the model's reply; None when time ran out."""
@@ -177,10 +190,10 @@ class ToolRunner:
 
     def _choice_now(self, step: AskModel) -> Any:
         """A choice that forces a call holds for the first request only (rule U6): else the loop would never end."""
-        return self._tool_choice if step.is_first or self._tool_choice in {"auto", "none"} else None
+        return self._tool_choice if step.is_first or self._tool_choice in ("auto", "none") else None
 
     async def _resolve(self, step: RunCalls | RefuseCalls) -> None:
-        """Find a result for each call of the batch that has none; on `on_error: raise` end before the turn (decision 2)."""
+        """Find a result for each open call of the batch; `on_error: raise` ends before the turn (decision 2)."""
         made_by = self.state.messages[step.batch.index]
         call_ids = [call_id for call_id in step.batch.call_ids if call_id not in self._entries]
         if not call_ids:
@@ -197,6 +210,7 @@ class ToolRunner:
             return
         if results is not None:
             self._keep(plan.merged(call_ids, results))
+            self.state.wait_for(plan.external)
 
     def _abandon_turn(self, made_by: Message, cause: str) -> None:
         index = self._index_of(made_by)
@@ -215,7 +229,8 @@ class ToolRunner:
             return []
         call_ids = call_ids_of(made_by)
         present = answers_after(self.state.messages, index)
-        added = [self._tool_message(call_id) for call_id in call_ids if call_id in self._entries and call_id not in present]
+        new = [call_id for call_id in call_ids if call_id in self._entries and call_id not in present]
+        added = [self._tool_message(call_id) for call_id in new]
         if not present:
             self.state.insert(index + 1, added)
         else:
@@ -253,7 +268,7 @@ class ToolRunner:
             self._held = history[at]
 
     def _place_of_held(self, call_ids: Sequence[str], changed: Sequence[Message]) -> int:
-        """Before what the caller added; at the end when the caller rewrote what was there; never behind its own answers."""
+        """Before what the caller added; at the end when the rest was rewritten too; never behind its own answers."""
         index = self._index_of(self._held)
         before = self.state.messages[:index]
         place = len(before) if index is not None and list(changed[:index]) == before else len(changed)
@@ -269,8 +284,9 @@ class ToolRunner:
         """The value, or None when the conversation's own time ran out first."""
         if self._deadline is None:
             return await awaitable
+        timeout = asyncio.timeout_at(self._deadline)
         try:
-            async with asyncio.timeout_at(self._deadline) as timeout:
+            async with timeout:
                 return await awaitable
         except TimeoutError:
             if timeout.expired():

@@ -24,7 +24,7 @@ _MODES = frozenset({"auto", "none", "required"})
 class ToolSelection:
     """Some tools, ready to be sent: `native` are OpenAI's definitions, `encoded` is their JSON array.
 
-    `external` are the wire names of tools that somebody else runs: their calls pause the conversation.
+    `external` are the qualified names of tools that somebody else runs: their calls pause the conversation.
     """
 
     tools: list[Tool]
@@ -35,11 +35,11 @@ class ToolSelection:
 
     @classmethod
     def of(cls, tools: Iterable[Tool], *, external: Iterable[str] = ()) -> Self:
-        """The selection of these tools; `external` are qualified names of some of them."""
+        """The selection of these tools, some of which are `external`."""
         chosen = list(tools)
         names = WireNames(chosen)
         native = tool_definitions(chosen, names)
-        return cls(chosen, names, native, encode_json(native), frozenset(names.encode(name) for name in external))
+        return cls(chosen, names, native, encode_json(native), frozenset(external))
 
     def wire_names(self) -> list[str]:
         """The names that the model knows, in the order of its definitions."""
@@ -50,7 +50,7 @@ class ToolSelection:
 
         ToolChoiceInvalid for a tool that is not offered.
         """
-        if tool_choice is None or tool_choice in _MODES:
+        if tool_choice is None or (isinstance(tool_choice, str) and tool_choice in _MODES):
             return tool_choice
         named = tool_choice if isinstance(tool_choice, str) else _named_function(tool_choice)
         qualified = self.names.decode(named)
@@ -72,8 +72,8 @@ class Selector:
     def select(self, patterns: Sequence[str] | None, disabled: Sequence[str] = (), *, seed: int = 0) -> ToolSelection:
         """What `tools` and `disabled_tools` of a job line leave (None: all), and of that what the recipe's draw takes.
 
-        A job that leaves fewer tools than the draw wants is offered all of them. ConfigurationInvalid for a pattern that
-        names no tool.
+        A job that leaves fewer tools than the draw wants is offered all of them. ConfigurationInvalid for a pattern
+        that names no tool.
         """
         tools = self._chosen(None if patterns is None else tuple(patterns), tuple(disabled))
         if self._sample is not None:

@@ -5,9 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from conversations import checkpoints
+from conversations.answers import NOT_RUN
 from conversations.encoding import encode_json
 from conversations.errors import CheckpointUnusable
+from conversations.history import call_ids_in
 from conversations.messages import JSONObject, Message
+from conversations.wire.names import WireNames
+from conversations.wire.openai import parse_calls
+from engines.tool import ToolResult
 
 COMPLETED = "completed"
 AWAITING_TOOL_RESULTS = "awaiting_tool_results"
@@ -15,7 +20,7 @@ ERROR = "error"
 CANCELLED = "cancelled"
 
 _NUMBERS = ("turns", "tool_calls", "input_tokens", "output_tokens")
-_OUTCOME = ("status", "error", "finish_reason", "started_at")
+_OUTCOME = ("status", "error", "finish_reason", "started_at", "pending")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +37,9 @@ class Mark:
 class State:
     """One conversation. Read its lists; change them only through its methods, which keep the encodings true.
 
-    `tool_results` holds the record's entries `{call_id, name, result, error, error_type, metadata}`; `turns` counts model
-    calls, `tool_calls` answered calls, `edits` the times history was changed instead of grown; `error` is `{type, message}`;
-    `status` is None until the end.
+    `tool_results` holds the record's entries `{call_id, name, result, error, error_type, metadata}`; `turns` counts
+    model calls, `tool_calls` answered calls, `edits` how often the history was changed instead of grown; `error` is
+    `{type, message}`; `status` is None until the end.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -49,6 +54,7 @@ class State:
     error: JSONObject | None = None
     finish_reason: str | None = None
     started_at: str | None = None
+    pending: list[str] = field(default_factory=list)  # call ids that somebody outside will answer
     settled: int = field(default=0, compare=False)  # a cache: every call before this message index is answered
     _encoded: list[bytes] = field(default_factory=list, repr=False, compare=False)
     _encoded_results: list[bytes] = field(default_factory=list, repr=False, compare=False)
@@ -73,6 +79,15 @@ class State:
         if entries:
             self.tool_results.extend(entries)
             self.tool_calls += len(entries)
+            if self.pending:
+                answered = {entry["call_id"] for entry in entries}
+                self.pending = [call_id for call_id in self.pending if call_id not in answered]
+            self.revision += 1
+
+    def wait_for(self, call_ids: Sequence[str]) -> None:
+        """Leave these calls to somebody outside (decision 5)."""
+        if call_ids:
+            self.pending = [*self.pending, *call_ids]
             self.revision += 1
 
     def finish(self, status: str, error: JSONObject | None = None) -> None:
@@ -113,13 +128,16 @@ class State:
 
     def _edited(self, index: int) -> None:
         self.settled = min(self.settled, index)
+        if self.pending:  # nobody waits for a call that is no longer there
+            present = call_ids_in(self.messages)
+            self.pending = [call_id for call_id in self.pending if call_id in present]
         self.edits += 1
         self.revision += 1
 
     # Encoding
 
     def encoded_messages(self) -> list[bytes]:
-        """The JSON of each message, made once in its life; shared by the model client, the checkpoint and the record."""
+        """The JSON of each message, made once in its life: for the model client, the checkpoint and the record."""
         return _encoded_through(self.messages, self._encoded)
 
     def encoded_results(self) -> list[bytes]:
@@ -169,8 +187,22 @@ class State:
         """The state after the deltas, on top of `start` (else of nothing); see `restored`."""
         return restored(deltas, start=start).state
 
+    # For engines
+
+    def history_entries(self, names: WireNames) -> list[JSONObject]:
+        """The engine's history, `[{"call", "result"}]`: the calls that reached it, in the order of their results.
+
+        Calls whose message a caller took out of the history are gone from it, and with them their arguments.
+        """
+        calls = {parsed.call_id: parsed.call for message in self.messages for parsed in parse_calls(message, names)}
+        return [
+            {"call": call.to_dict(), "result": ToolResult.from_dict(entry).to_dict()}
+            for entry in self.tool_results
+            if NOT_RUN not in entry["metadata"] and (call := calls.get(entry["call_id"])) is not None
+        ]
+
     def _take_over(self, body: JSONObject) -> None:
-        """Continue with a delta's body; when it does not continue this state: CheckpointUnusable, and nothing changed."""
+        """Continue with a delta's body; CheckpointUnusable, and no change, when it does not continue this state."""
         kept = body.get("kept_messages")
         if body.get("base") != self.revision or body.get("kept_results") != len(self.tool_results):
             raise CheckpointUnusable(f"a checkpoint does not continue revision {self.revision}; it is left out")

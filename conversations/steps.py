@@ -1,10 +1,9 @@
 """What a conversation does next: a pure function of its state (no I/O, clock or chance)."""
 
-from collections.abc import Container
 from dataclasses import dataclass
 
 from conversations.history import OpenCalls, first_open_calls
-from conversations.messages import JSONObject, tool_calls_of
+from conversations.messages import JSONObject
 from conversations.policy.limits import Limits
 from conversations.state import AWAITING_TOOL_RESULTS, COMPLETED, ERROR, State
 from engines.tool import ErrorType
@@ -56,13 +55,13 @@ class Finish:
 Step = AskModel | RunCalls | RefuseCalls | Pause | Finish
 
 
-def next_step(state: State, limits: Limits, external: Container[str] = (), *, is_out_of_time: bool = False) -> Step:
-    """The step after `state`; `external` are the wire names of tools that somebody else runs."""
+def next_step(state: State, limits: Limits, *, is_out_of_time: bool = False) -> Step:
+    """The step after `state`."""
     if state.status is not None and state.status != AWAITING_TOOL_RESULTS:
         return Finish(state.status, state.error)
     batch = first_open_calls(state.messages, state.settled)
     if batch is not None:
-        return _out_of_time(batch, limits) if is_out_of_time else _answer(batch, state, limits, external)
+        return _out_of_time(batch, limits) if is_out_of_time else _answer(batch, state, limits)
     if (ended := _ended_by_model(state)) is not None:
         return ended
     if is_out_of_time:
@@ -78,19 +77,18 @@ def failure(type_: str, message: str) -> JSONObject:
     return {"type": type_, "message": message}
 
 
-def _answer(batch: OpenCalls, state: State, limits: Limits, external: Container[str]) -> Step:
+def _answer(batch: OpenCalls, state: State, limits: Limits) -> Step:
     if state.finish_reason in REFUSALS:
-        return RefuseCalls(batch, ErrorType.permission, "Not run: the reply that made this call was withheld by the model.")
+        return RefuseCalls(batch, ErrorType.permission, "Not run: the model withheld the reply that made this call.")
     if state.finish_reason == CUT_OFF:
-        return RefuseCalls(batch, ErrorType.limit, "Not run: the reply that made this call was cut off at its token limit.")
+        return RefuseCalls(batch, ErrorType.limit, "Not run: the reply that made this call was cut off (token limit).")
     if state.turns >= limits.max_turns:
         reason = f"Not run: the conversation has used all of its {limits.max_turns} turns."
         return RefuseCalls(batch, ErrorType.limit, reason)
-    pending = _external_calls(batch, state, external)
-    if pending is None:
+    if not state.pending:
         return RunCalls(batch)
-    ours = tuple(call_id for call_id in batch.call_ids if call_id not in pending.call_ids)
-    return RunCalls(OpenCalls(batch.index, ours)) if ours else Pause(pending)
+    ours = tuple(call_id for call_id in batch.call_ids if call_id not in state.pending)
+    return RunCalls(OpenCalls(batch.index, ours)) if ours else Pause(batch)
 
 
 def _out_of_time(batch: OpenCalls, limits: Limits) -> RefuseCalls:
@@ -98,16 +96,10 @@ def _out_of_time(batch: OpenCalls, limits: Limits) -> RefuseCalls:
     return RefuseCalls(batch, ErrorType.timeout, reason)
 
 
-def _external_calls(batch: OpenCalls, state: State, external: Container[str]) -> OpenCalls | None:
-    calls = tool_calls_of(state.messages[batch.index])
-    pending = tuple(call["id"] for call in calls if call["id"] in batch.call_ids and call["function"]["name"] in external)
-    return OpenCalls(batch.index, pending) if pending else None
-
-
 def _ended_by_model(state: State) -> Finish | None:
     """Whether the model's last reply was its last word."""
     if state.finish_reason in REFUSALS:
-        return Finish(ERROR, failure(str(state.finish_reason), "the model refused to go on; change the prompt or the model"))
+        return Finish(ERROR, failure(str(state.finish_reason), "the model refused; change the prompt or the model"))
     last = state.messages[-1] if state.messages else {}
     if state.finish_reason == CUT_OFF:
         kind = "truncated_reply" if last.get("role") == "assistant" else "truncated_tool_call"

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from jinja2.sandbox import SandboxedEnvironment
 
 TEMPLATES_KEPT = 1024
+CHARACTERS_SHOWN = 60
 _MARKS = ("{{", "{%", "{#")
 
 
@@ -32,10 +33,13 @@ def render(text: str, variables: Mapping[str, Any]) -> str:
     try:
         return _compiled(text).render(variables)
     except TemplateError as error:
-        shown = text if len(text) <= 60 else f"{text[:60]}…"
-        raise TemplateInvalid(f"template {shown!r}: {error}; a job's `variables` fill it in") from error
+        raise TemplateInvalid(f"template {_shown(text)}: {error}; a job's `variables` fill it in") from error
     except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as error:
-        raise TemplateInvalid(f"template {text[:60]!r}: {type(error).__name__}: {error}") from error
+        raise TemplateInvalid(f"template {_shown(text)}: {type(error).__name__}: {error}") from error
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= CHARACTERS_SHOWN else f"{text[:CHARACTERS_SHOWN]}…")
 
 
 @lru_cache(maxsize=TEMPLATES_KEPT)
@@ -48,4 +52,4 @@ def _environment() -> "SandboxedEnvironment":
     from jinja2 import StrictUndefined  # noqa: PLC0415
     from jinja2.sandbox import SandboxedEnvironment  # noqa: PLC0415
 
-    return SandboxedEnvironment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True)  # noqa: S701
+    return SandboxedEnvironment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True)

@@ -20,7 +20,7 @@ _ERROR_CHARS = 10_000
 
 
 async def attempted(act: Act, call: ToolCall, prepared: PreparedTool, pause: Pause) -> ToolResult:
-    """Run `act` within the tool's deadline, retries included (decision 10); only a cancellation of the job is raised."""
+    """Run `act` within the tool's deadline, retries included (decision 10); only the job's cancellation is raised."""
     seconds = prepared.defaults.timeout_seconds
     try:
         async with asyncio.timeout(seconds):

@@ -50,10 +50,10 @@ class ToolEngine(ABC):
 
     # The life of the worker process
 
-    async def open(self) -> None:
+    async def open(self) -> None:  # noqa: B027 - most engines have nothing to do here
         """Make ready what all sessions share (pools, connections)."""
 
-    async def close(self) -> None:
+    async def close(self) -> None:  # noqa: B027 - most engines have nothing to do here
         """Give it back."""
 
     # The life of a session
@@ -73,8 +73,7 @@ class ToolEngine(ABC):
         """
         session = self._session_from(session_id, initial_state, auxdata, seed, history)
         if self._sessions.setdefault(session_id, session) is not session:
-            message = f"Session '{session_id}' is already active. Call teardown() before re-registering."
-            raise ValueError(message)
+            raise ValueError(f"Session '{session_id}' is already active. Call teardown() before re-registering.")
         async with session.lock:  # Free, so nothing else of this session comes first.
             try:
                 await self._open_session(session)
@@ -129,10 +128,10 @@ class ToolEngine(ABC):
     async def _call(self, session: Session, call: ToolCall, tool: Tool) -> Any | ToolResult:
         """Answer one call whose arguments are valid; raise ToolFailed for a failure of a known type."""
 
-    async def _open_session(self, session: Session) -> None:
+    async def _open_session(self, session: Session) -> None:  # noqa: B027 - most engines have nothing to do here
         """Prepare what the session needs; raising leaves no session."""
 
-    async def _close_session(self, session: Session) -> None:
+    async def _close_session(self, session: Session) -> None:  # noqa: B027 - most engines have nothing to do here
         """Give back what the session holds."""
 
     # What stands around each call

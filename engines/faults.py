@@ -28,7 +28,7 @@ def drawn_fault(categories: Sequence[ErrorCategory], *, seed: int, call_number: 
     """Sample every category by itself; of several that fire, one is chosen, all alike (rule D32)."""
     if not categories:
         return None
-    dice = random.Random(derive_seed("fault", seed, call_number))  # noqa: S311 - must be repeatable, not secret.
+    dice = random.Random(derive_seed("fault", seed, call_number))
     fired = [category for category in categories if dice.random() < category.probability]
     return dice.choice(fired) if fired else None
 

@@ -1,4 +1,4 @@
-"""From the tools block to the registry (at submit), and to the pinned block that workers load (no files, no network)."""
+"""From the tools block to the registry (at submit), and to the pinned block that workers load without any file."""
 
 from collections.abc import Mapping
 from pathlib import Path

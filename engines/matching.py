@@ -8,7 +8,7 @@ from engines.tool import Tool
 
 
 def best_match(overloads: Sequence[Tool], arguments: JSONObject) -> Tool | None:
-    """Return the only one unchecked; of several those that validate, else all, then the largest overlap of keys (D70)."""
+    """Return the only one, unchecked; of several the valid ones, else all, then the largest overlap of keys (D70)."""
     if len(overloads) <= 1:
         return overloads[0] if overloads else None
     valid = [tool for tool in overloads if not problems(compiled(tool.parameters), arguments)]

@@ -28,8 +28,8 @@ def as_json(value: Any) -> Any:
         return value
     try:
         return orjson.loads(orjson.dumps(value, default=_unfolded, option=orjson.OPT_NON_STR_KEYS))
-    except orjson.JSONEncodeError as error:
-        return _as_json_slowly(value, error)
+    except orjson.JSONEncodeError:
+        return _as_json_slowly(value)
 
 
 def text_of(value: Any) -> str:
@@ -50,11 +50,11 @@ def canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
-def _as_json_slowly(value: Any, error: Exception) -> Any:
+def _as_json_slowly(value: Any) -> Any:
     """Take the value through the standard encoder, which knows integers of any size."""
     try:
         return json.loads(json.dumps(value, default=_unfolded))
-    except (TypeError, ValueError, RecursionError):
+    except (ValueError, RecursionError) as error:
         raise TypeError(str(error)) from error
 
 
@@ -66,5 +66,4 @@ def _unfolded(value: Any) -> Any:
         return sorted(value, key=repr)
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
-    message = f"a {type(value).__name__} has no JSON form"
-    raise TypeError(message)
+    raise TypeError(f"{type(value).__name__} has no JSON form")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from engines.plain import JSONObject
-from engines.schema_defaults import has_defaults, with_defaults
+from engines.schema_defaults import SchemaDefaults, has_defaults
 from engines.schemas import Validator, compiled, problems
 from engines.tool import Tool
 from engines.toolset import ToolDefaults, Toolset
@@ -19,7 +19,7 @@ class PreparedTool:
 
     tool: Tool
     validator: Validator
-    fills_defaults: bool
+    schema_defaults: SchemaDefaults | None
     defaults: ToolDefaults
     is_idempotent: bool
 
@@ -29,14 +29,14 @@ class PreparedTool:
         return cls(
             tool=tool,
             validator=compiled(tool.parameters),
-            fills_defaults=has_defaults(tool.parameters),
+            schema_defaults=SchemaDefaults(tool.parameters) if has_defaults(tool.parameters) else None,
             defaults=toolset.defaults_for(tool),
             is_idempotent=is_idempotent(tool),
         )
 
     def arguments_for(self, given: JSONObject) -> tuple[JSONObject, str]:
         """Return (arguments with schema defaults, what is wrong with them or ""); nothing is coerced (decision 7)."""
-        filled = with_defaults(self.tool.parameters, given) if self.fills_defaults else given
+        filled = given if self.schema_defaults is None else self.schema_defaults.put_into(given)
         problem = problems(self.validator, filled)
         if problem and filled is not given and not problems(self.validator, given):
             return given, ""  # The schema's own defaults break it (`type: string, default: null` is common).

@@ -56,16 +56,15 @@ class ToolRegistry:
         """Return every tool of this name; KeyError names the nearest."""
         found = self._by_name.get(qualified_name)
         if found is None:
-            message = f"no tool {qualified_name!r}; {hint(qualified_name, self._by_name)}"
-            raise KeyError(message)
+            raise KeyError(f"no tool {qualified_name!r}; {hint(qualified_name, self._by_name)}")
         return found
 
     def get_by_name(self, name: str) -> list[Tool]:
         """Return the tools of this unqualified name in every namespace; KeyError when there are none."""
         found = [tool for tool in self._all if tool.name == name]
         if not found:
-            message = f"no tool named {name!r} in any namespace; {hint(name, (tool.name for tool in self._all))}"
-            raise KeyError(message)
+            names = (tool.name for tool in self._all)
+            raise KeyError(f"no tool named {name!r} in any namespace; {hint(name, names)}")
         return found
 
     def get_by_fingerprint(self, qualified_name: str, fingerprint: str) -> Tool:
@@ -73,8 +72,7 @@ class ToolRegistry:
         for tool in self.overloads(qualified_name):
             if tool.fingerprint == fingerprint:
                 return tool
-        message = f"no overload of {qualified_name!r} has the fingerprint {fingerprint}"
-        raise KeyError(message)
+        raise KeyError(f"no overload of {qualified_name!r} has the fingerprint {fingerprint}")
 
     @property
     def has_overloads(self) -> bool:

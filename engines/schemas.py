@@ -68,12 +68,13 @@ def _compile(text: str) -> Validator:
         return jsonschema_rs.validator_for(json.loads(text), retriever=_refused, validate_formats=False)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
         where = "".join(f".{step}" for step in getattr(error, "instance_path", ()))
-        raise InvalidTool(f"not a usable JSON Schema{': ' + where[1:] if where else ''}: {_first_line(error)}") from error
+        raise InvalidTool(
+            f"not a usable JSON Schema{': ' + where[1:] if where else ''}: {_first_line(error)}"
+        ) from error
 
 
 def _refused(uri: str) -> Any:
-    message = f"{uri} lies outside the schema and is not fetched; copy it under $defs"
-    raise ValueError(message)
+    raise ValueError(f"{uri} lies outside the schema and is not fetched; copy it under $defs")
 
 
 def _place(problem: Problem, root: str) -> str:

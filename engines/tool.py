@@ -186,9 +186,9 @@ def _split(name: str, namespace: str | None, *, fallback: str) -> tuple[str, str
 
 def _check_names(kind: str, name: str, namespace: str) -> None:
     """Refuse a name that would not come back the same from `namespace::name`."""
-    if not isinstance(name, str) or not name:
+    if not name:
         raise InvalidTool(f"a {kind} needs a name of at least one character, got {name!r}")
-    if not isinstance(namespace, str) or not namespace or TOOL_NAMESPACE_SEP in namespace or namespace.endswith(":"):
+    if not namespace or TOOL_NAMESPACE_SEP in namespace or namespace.endswith(":"):
         raise InvalidTool(
             f"{kind} {name!r}: a namespace is text without {TOOL_NAMESPACE_SEP!r} and without ':' at its end, "
             f"got {namespace!r}"

@@ -12,7 +12,7 @@ from engines.tool import Tool
 class ToolDefaults(BaseModel):
     """How calls are run; a tool's `metadata.defaults` overrides its toolset's (decision 10, rule E10).
 
-    `on_error: raise` ends the conversation when a call fails otherwise than by its arguments or its deadline (rule E13).
+    `on_error: raise` ends the conversation when a call fails otherwise than by its arguments or its deadline (E13).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,19 +1,177 @@
 """A recipe with everything it names, checked on this machine before anything is stored or sent."""
 
+import hashlib
 import os
 import re
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from conversations.recipe_files import LoadedRecipe, load_recipe, recipe_to_json
+from pydantic import ValidationError
+
+from conversations.errors import ToolChoiceInvalid
+from conversations.models.kinds import build_model
+from conversations.models.settings import ModelSettings
+from conversations.models.speaking import speak_with
+from conversations.recipe_files import LoadedRecipe, find_references, load_recipe, recipe_to_json
+from conversations.references import Reference
+from conversations.selection import Selector
 from engines.configuration import ToolsConfiguration
 from engines.errors import ConfigurationInvalid
 from engines.loading import load_registry, pinned
 from engines.registry import ToolRegistry
+from engines.speak import Speak
+from engines.wiring import build_engine
 from jobs.job import JobLine
 from jobs.routing import Route, permit_limits, route_of
+from producer.terminal import say
 
 _UNNAMEABLE = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST_NAME = 100
+_UNSET = "unset"  # stands for a secret that only the workers know, while engines are built for a check
+ReadFile = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedModel:
+    """A model that a recipe uses, and the key of the recipe that names it."""
+
+    key: str
+    settings: ModelSettings
+
+    def __str__(self) -> str:
+        where = self.settings.endpoint or "no network"
+        return f"{self.key}: {self.settings.model_name} ({self.settings.provider}, {where})"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRecipe:
+    """A recipe whose tools are loaded and pinned and whose engines can be built; `models` are those that are used."""
+
+    path: Path
+    loaded: LoadedRecipe
+    registry: ToolRegistry
+    stored_form: bytes
+    models: tuple[NamedModel, ...]
+    selector: Selector = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The recipe's name as a run id may hold it; the file's where it has none."""
+        name = _UNNAMEABLE.sub("-", self.loaded.recipe.name or self.path.stem).strip("-.")[:_LONGEST_NAME]
+        return name or "run"
+
+    @property
+    def digest(self) -> str:
+        """What the recipe and its pinned tools are, in hexadecimal digits."""
+        return hashlib.sha256(self.stored_form).hexdigest()
+
+    @property
+    def max_attempts(self) -> int:
+        """How often a job is started at most."""
+        return self.loaded.recipe.limits.max_attempts
+
+    @property
+    def permit_limits(self) -> dict[str, int]:
+        """How many conversations each stateful namespace bears at once."""
+        return permit_limits(self.registry.toolsets)
+
+    @property
+    def module_folders(self) -> tuple[Path, ...]:
+        """Where modules of local engines are looked for, behind everything that is installed."""
+        return module_folders(self.path)
+
+    def route_of_job(self, job: JobLine) -> Route:
+        """The stateful namespaces that a job touches; `ConfigurationInvalid` for a tool that is not there."""
+        try:
+            selection = self.selector.select(job.tools, job.disabled_tools)
+            selection.choice(job.tool_choice or self.loaded.recipe.conversation.tool_choice)
+        except ConfigurationInvalid as error:
+            raise ConfigurationInvalid(error.message, at=self._place_in_line(job)) from None
+        except ToolChoiceInvalid as error:
+            raise ConfigurationInvalid(str(error), at=("tool_choice",)) from None
+        return route_of(selection.tools, self.registry.toolsets)
+
+    def _place_in_line(self, job: JobLine) -> tuple[str | int, ...]:
+        """Where the pattern stands that names no tool."""
+        for key, patterns in (("tools", job.tools or ()), ("disabled_tools", job.disabled_tools)):
+            for position, pattern in enumerate(patterns):
+                try:
+                    self.registry.select([pattern])
+                except ConfigurationInvalid:
+                    return (key, position)
+        return ()
+
+
+def check_recipe(path: Path, *, is_local: bool) -> CheckedRecipe:
+    """Load and check; `is_local` says that workers run here, so that references must be resolvable here.
+
+    Raises `RecipeInvalid` with file, line and column.
+    """
+    loaded = load_recipe(path)
+    for folder in module_folders(path):
+        if str(folder) not in sys.path:
+            sys.path.append(str(folder))
+    environment, read_file = _surroundings(loaded, is_local=is_local)
+    try:
+        registry = load_registry(loaded.recipe.tools, folder=loaded.folder, environment=os.environ)
+        tools = loaded.recipe.tools_configuration(environment, read_file)
+        listening = _Listening(tools)
+        build_engine(tools, registry, speak_for=listening.speak_for)
+    except ConfigurationInvalid as error:
+        raise loaded.located(error) from None
+    models = (NamedModel("model", loaded.recipe.model_settings(environment, read_file)), *listening.models)
+    stored_form = recipe_to_json(loaded, pinned(loaded.recipe.tools, registry))
+    # Routes are of all tools a job may be offered: which of them its seed draws is decided on the worker.
+    return CheckedRecipe(path, loaded, registry, stored_form, models, Selector(registry))
+
+
+def module_folders(recipe: Path) -> tuple[Path, ...]:
+    """The working folder and the recipe's."""
+    return tuple(dict.fromkeys((Path.cwd(), recipe.absolute().parent)))
+
+
+def _surroundings(loaded: LoadedRecipe, *, is_local: bool) -> tuple[Mapping[str, str], ReadFile | None]:
+    """What references are resolved with: this machine's environment; elsewhere's secrets get stand-ins."""
+    unset = [reference for reference in find_references(loaded.recipe) if _is_unset(reference)]
+    if is_local and unset:
+        first = unset[0]
+        message = f"the variable {first.name} is not set"
+        hint = f"set {first.name}, or give it a default: ${{{first.name}:-…}}"
+        raise loaded.source.invalid(first.at, message, hint=hint)
+    if is_local:
+        return os.environ, None
+    names = sorted({reference.name for reference in unset})
+    if names:
+        say(f"not set here, so the workers must have them: {', '.join(names)}")
+    return {**dict.fromkeys(names, _UNSET), **os.environ}, lambda _path: _UNSET
+
+
+def _is_unset(reference: Reference) -> bool:
+    return reference.kind == "variable" and reference.default is None and not os.environ.get(reference.name)
+
+
+class _Listening:
+    """Hands models to the engines that are built for the check, and notes which."""
+
+    def __init__(self, tools: ToolsConfiguration) -> None:
+        self._tools = tools
+        self.models: list[NamedModel] = []
+
+    def speak_for(self, lm_config: dict[str, Any]) -> Speak:
+        at = ("engines", self._engine_with(lm_config), "lm_config")
+        try:
+            settings = ModelSettings.from_lm_config(lm_config)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            raise ConfigurationInvalid(first["msg"].removeprefix("Value error, "), at=(*at, *first["loc"])) from None
+        except ValueError as error:
+            raise ConfigurationInvalid(str(error), at=at) from None
+        self.models.append(NamedModel(f"tools.{'.'.join(at)}", settings))
+        return speak_with(build_model(settings))
+
+    def _engine_with(self, lm_config: dict[str, Any]) -> str:
+        engines = self._tools.engines
+        return next((name for name, engine in engines.items() if engine.get("lm_config") == lm_config), "")

@@ -17,8 +17,8 @@ class Verb(NamedTuple):
 
 
 VERBS = {
-    "run": Verb("producer.run:run", "Make the conversations of a recipe on this machine; the same command resumes."),
-    "submit": Verb("producer.submit:submit", "Feed the conversations of a recipe to a cluster; the same command resumes."),
+    "run": Verb("producer.run:run", "Make a recipe's conversations on this machine; the same command resumes."),
+    "submit": Verb("producer.submit:submit", "Feed a recipe's conversations to a cluster; the same command resumes."),
     "status": Verb("producer.status:status", "Say how far a run is."),
     "show": Verb("producer.show:show", "Show one conversation of a run."),
     "export": Verb("producer.export:export", "Write the conversations of a run as training data."),

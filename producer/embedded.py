@@ -3,8 +3,9 @@
 import asyncio
 import contextlib
 import os
+import secrets
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,12 +66,21 @@ async def run_embedded(
             if settings.broker is None:
                 # Nobody else can work on this run: what is claimed was claimed by the dead.
                 await ledger.claims.expire_all(run_id)
+            name = f"embedded-{secrets.token_hex(4)}"
+
+            async def end_claims_of(pid: int) -> None:
+                """What a dead worker held goes to the others now, not when its leases run out."""
+                await ledger.claims.expire_all(run_id, nonce_prefix=f"{name}-{pid}-")
+
             workers = WorkerProcesses(
-                _worker_settings(submission, settings, url),
+                _worker_settings(submission, settings, url, name),
                 settings.workers,
                 on_start=lambda number, pid: children.note(f"worker {number}", pid),
+                on_death=end_claims_of,
             )
             feeder = Feeder(ledger, store, submission.manifest, submission.results_url)
+            if settings.broker is None:
+                feeder.token = f"embedded-{run_id}"  # A feeder that was killed is not waited for: it was this one.
             return await _conduct(feeder, workers, keep_broker, on_progress)
 
 
@@ -104,16 +114,16 @@ async def _conduct(
 ) -> Snapshot | None:
     feeding = asyncio.create_task(feeder.run(on_progress))
     keep_workers = asyncio.create_task(workers.keep_running())
-    watched = {feeding, keep_workers} | ({keep_broker} if keep_broker else set())
+    keepers = [keep_workers, *([keep_broker] if keep_broker else [])]
     with _interruptions(workers) as interrupted:
         stop = asyncio.create_task(interrupted.wait())
         try:
-            await asyncio.wait({*watched, stop}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({feeding, stop, *keepers}, return_when=asyncio.FIRST_COMPLETED)
             if interrupted.is_set():
                 say("interrupted: letting the workers save what they hold (Ctrl-C again ends them at once)")
-            for task in watched - {feeding}:
-                if task.done():
-                    task.result()  # Raises: workers and broker end only when they cannot go on.
+            for keeper in keepers:
+                if keeper.done():
+                    keeper.result()  # Raises: workers and broker end by themselves only when they cannot go on.
             await _end(feeding)
             await workers.drain(DRAIN_SECONDS if interrupted.is_set() else _IDLE_DRAIN_SECONDS)
             return None if feeding.cancelled() else feeding.result()
@@ -149,13 +159,14 @@ async def _end(task: "asyncio.Task[object]") -> None:
     await asyncio.wait({task})
 
 
-def _worker_settings(submission: Submission, settings: EmbeddedSettings, broker_url: str) -> WorkerSettings:
+def _worker_settings(submission: Submission, settings: EmbeddedSettings, broker_url: str, name: str) -> WorkerSettings:
     return WorkerSettings(
         run_id=submission.manifest.run_id,
         queues=_queues(submission.manifest.routes),
         concurrency=settings.concurrency_per_worker,
-        environment=_environment(submission.module_folders, broker_url),
+        environment={"PARLEY_BROKER": broker_url, "PARLEY_WORKER_NAME": name, "PYTHONUNBUFFERED": "1"},
         log_folder=settings.folder / "logs",
+        module_folders=submission.checked.module_folders,
         log_level=settings.log_level,
     )
 
@@ -163,9 +174,3 @@ def _worker_settings(submission: Submission, settings: EmbeddedSettings, broker_
 def _queues(routes: Sequence[Sequence[str]]) -> list[str]:
     namespaces = sorted({namespace for route in routes for namespace in route})
     return [CONVERSATIONS_QUEUE, *(NAMESPACE_QUEUE_PREFIX + namespace for namespace in namespaces)]
-
-
-def _environment(module_folders: Sequence[Path], broker_url: str) -> Mapping[str, str]:
-    known = os.environ.get("PYTHONPATH")
-    folders = [str(folder) for folder in module_folders] + ([known] if known else [])
-    return {"PARLEY_BROKER": broker_url, "PYTHONPATH": os.pathsep.join(folders), "PYTHONUNBUFFERED": "1"}

@@ -18,15 +18,15 @@ from results.exports.kinds import EXPORTS
 from results.reading import visible_records
 
 ExportFormat = StrEnum("ExportFormat", {name: name for name in EXPORTS})  # type: ignore[misc]  # made of the table
+_OPENAI = ExportFormat("openai")
 _STDOUT = "-"
 
 
 def export(
+    *,
     run: Annotated[str, RUN_ARGUMENT],
     results: Annotated[str | None, RESULTS_OPTION] = None,
-    output_format: Annotated[ExportFormat, typer.Option("--format", help="How a conversation is written.")] = ExportFormat(
-        "openai"
-    ),
+    output_format: Annotated[ExportFormat, typer.Option("--format", help="How a conversation is written.")] = _OPENAI,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE|-", help="- is stdout.")] = _STDOUT,
 ) -> None:
     """Write the conversations of RUN, one line each, every job once; openai writes those that ended ok."""

@@ -11,7 +11,7 @@ from producer.errors import (
     RunLocked,
     UsageInvalid,
 )
-from producer.outcome import ExitCode
+from producer.exit_codes import ExitCode
 from results.errors import NotFound, ResultsError, StoreRefused, StoreUnavailable
 
 # The first row whose kind fits decides.

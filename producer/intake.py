@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import IO
+from typing import Protocol
 
 from pydantic import ValidationError
 
@@ -16,6 +16,15 @@ from producer.strict_json import StrictJSONError, offset_of, parse_strict
 
 MAX_LINE_BYTES = 4 << 20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Lines(Protocol):
+    """Where lines come from: an open file, or what stands before one."""
+
+    def readline(self, limit: int, /) -> bytes:
+        """Up to `limit` bytes of the next line; none at the end."""
+        ...
+
 
 RouteOfJob = Callable[[JobLine], Route]
 """Checks a job against the recipe (`ConfigurationInvalid`, its `at` a path inside the line) and says its route."""
@@ -47,7 +56,7 @@ class BadLine:
 
 
 def read_jobs(
-    stream: IO[bytes], *, name: str, route_of_job: RouteOfJob, max_line_bytes: int = MAX_LINE_BYTES
+    stream: Lines, *, name: str, route_of_job: RouteOfJob, max_line_bytes: int = MAX_LINE_BYTES
 ) -> Iterator[CheckedJob | BadLine]:
     """Every line of `stream` that is not blank, checked; `name` is what error messages call the file."""
     with SeenIds() as seen_ids:
@@ -72,7 +81,7 @@ class _LineProblem(Exception):
         self.message, self.column = message, column
 
 
-def _lines(stream: IO[bytes], max_line_bytes: int) -> Iterator[tuple[int, bytes]]:
+def _lines(stream: Lines, max_line_bytes: int) -> Iterator[tuple[int, bytes]]:
     """Numbered lines that are not blank; of a longer one only the first `max_line_bytes` + 1 bytes."""
     number = 0
     while raw := stream.readline(max_line_bytes + 1):
@@ -86,9 +95,7 @@ def _lines(stream: IO[bytes], max_line_bytes: int) -> Iterator[tuple[int, bytes]
             yield number, raw
 
 
-def _checked(
-    raw: bytes, number: int, route_of_job: RouteOfJob, seen_ids: SeenIds, max_line_bytes: int
-) -> CheckedJob:
+def _checked(raw: bytes, number: int, route_of_job: RouteOfJob, seen_ids: SeenIds, max_line_bytes: int) -> CheckedJob:
     if len(raw.rstrip(b"\r\n")) > max_line_bytes:
         raise _LineProblem(f"the line is longer than {max_line_bytes:,} bytes; a job must be smaller")
     text = _decoded(raw)
@@ -97,7 +104,7 @@ def _checked(
     except StrictJSONError as error:
         raise _LineProblem(error.message, error.offset + 1) from None
     if not isinstance(data, dict):
-        raise _LineProblem("a job is a JSON object, such as {\"prompt\": \"…\"}")
+        raise _LineProblem('a job is a JSON object, such as {"prompt": "…"}')
     try:
         job = JobLine.model_validate(data)
         route = route_of_job(job)
@@ -106,7 +113,9 @@ def _checked(
     except ConfigurationInvalid as error:
         raise _LineProblem(error.message, offset_of(text, error.at) + 1) from None
     if job.id is not None and (earlier := seen_ids.first_line_of(job.id, number)) is not None:
-        raise _LineProblem(f"id: {job.id!r} stands in line {earlier} already; ids must be unique", offset_of(text, ("id",)) + 1)
+        raise _LineProblem(
+            f"id: {job.id!r} stands in line {earlier} already; ids must be unique", offset_of(text, ("id",)) + 1
+        )
     return CheckedJob(data, route)
 
 

@@ -13,8 +13,8 @@ from producer.errors import UsageInvalid
 from producer.terminal import say
 
 
-
 def mock_model(
+    *,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one and says which.")] = 8000,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     latency_ms: Annotated[float, typer.Option(min=0.0, help="How long each reply takes.")] = 0.0,
@@ -57,4 +57,6 @@ def mock_model(
     except OSError as error:
         if error.errno not in {errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES}:
             raise
-        raise UsageInvalid(f"cannot listen on {host}:{port}: {error.strerror}; choose another --port or --host") from None
+        raise UsageInvalid(
+            f"cannot listen on {host}:{port}: {error.strerror}; choose another --port or --host"
+        ) from None

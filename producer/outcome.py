@@ -1,59 +1,14 @@
 """How a run stands or ended: the fixed summary object and the exit code."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import Any, Protocol
+from typing import Any
 
-
-class ExitCode(IntEnum):
-    """What the shell sees."""
-
-    ALL_OK = 0
-    INTERNAL = 1
-    USAGE = 2
-    INVALID = 3
-    JOBS_NOT_OK = 4
-    UNREACHABLE = 5
-    INTERRUPTED = 130
-
-
-class Counts(Protocol):
-    """What is read of the ledger's snapshot of a run."""
-
-    @property
-    def jobs(self) -> int: ...
-    @property
-    def ok(self) -> int: ...
-    @property
-    def failed(self) -> int: ...
-    @property
-    def cancelled(self) -> int: ...
-    @property
-    def dead(self) -> int: ...
-    @property
-    def input_tokens(self) -> int: ...
-    @property
-    def output_tokens(self) -> int: ...
-    @property
-    def model_calls(self) -> int: ...
-    @property
-    def tool_calls(self) -> int: ...
-
-
-class Settled(Protocol):
-    """What is read of one entry of a shard."""
-
-    @property
-    def status(self) -> str: ...
-    @property
-    def input_tokens(self) -> int: ...
-    @property
-    def output_tokens(self) -> int: ...
-    @property
-    def model_calls(self) -> int: ...
-    @property
-    def tool_calls(self) -> int: ...
+from jobs.ledger.progress import Snapshot
+from producer.exit_codes import ExitCode
+from producer.terminal import printable
+from results.entries import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,30 +75,28 @@ class Summary:
         tokens = f"{self.usage.input_tokens:,} input and {self.usage.output_tokens:,} output tokens"
         calls = f"{self.usage.model_calls:,} model calls, {self.usage.tool_calls:,} tool calls"
         return (
-            f"run {self.run_id}: {self.jobs} jobs: {', '.join(parts)} in {self.seconds:.1f} s ({calls}, {tokens})\n"
+            f"run {self.run_id}: {counted_jobs(self.jobs)}: {', '.join(parts)} in {self.seconds:.1f} s ({calls}, {tokens})\n"
             f"results: {self.results.rstrip('/')}/{self.run_id}"
         )
 
 
-def summary_of_counts(counts: Counts, *, run_id: str, results: str, seconds: float) -> Summary:
-    """The summary of what the ledger knows."""
+def summary_of_snapshot(snapshot: Snapshot, *, run_id: str, results: str, seconds: float) -> Summary:
+    """How a run stands by the ledger's counts."""
     return Summary(
         run_id=run_id,
-        jobs=counts.jobs,
+        jobs=snapshot.jobs,
         results=results,
         seconds=seconds,
-        ok=counts.ok,
-        failed=counts.failed,
-        cancelled=counts.cancelled,
-        dead=counts.dead,
-        usage=Usage(counts.input_tokens, counts.output_tokens, counts.model_calls, counts.tool_calls),
+        ok=snapshot.ok,
+        failed=snapshot.failed,
+        cancelled=snapshot.cancelled,
+        dead=snapshot.dead,
+        usage=Usage(snapshot.input_tokens, snapshot.output_tokens, snapshot.model_calls, snapshot.tool_calls),
     )
 
 
-def summary_of_entries(
-    entries: Iterable[Settled], *, run_id: str, jobs: int, results: str, seconds: float
-) -> Summary:
-    """The summary of what the object store holds: `entries` are the visible ones, one per job."""
+def summary_of_entries(entries: Iterable[Entry], *, run_id: str, jobs: int, results: str, seconds: float) -> Summary:
+    """How a run stands by what is stored: `entries` are the visible ones, one per job."""
     by_status = {"ok": 0, "failed": 0, "cancelled": 0, "dead": 0}
     input_tokens = output_tokens = model_calls = tool_calls = 0
     for entry in entries:
@@ -160,3 +113,14 @@ def summary_of_entries(
         usage=Usage(input_tokens, output_tokens, model_calls, tool_calls),
         **by_status,
     )
+
+
+def counted_jobs(jobs: int) -> str:
+    """A number of jobs in words."""
+    return f"{jobs:,} job{'' if jobs == 1 else 's'}"
+
+
+def print_summary(summary: Summary, *, as_json: bool) -> None:
+    """Print on stdout how a run stands: for a person, or as the one JSON object that is the last line."""
+    text = json.dumps(summary.to_json()) if as_json else printable(summary.to_text())
+    print(text, flush=True)  # noqa: T201 - stdout is for results

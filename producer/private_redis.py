@@ -60,7 +60,7 @@ def find_server() -> Path:
 class PrivateRedis:
     """Runs a server whose data lie in `folder`; what an earlier run left there is loaded. `url` holds the password."""
 
-    def __init__(self, folder: Path, *, on_start: Callable[[Self], None] = lambda _redis: None) -> None:
+    def __init__(self, folder: Path, *, on_start: "Callable[[PrivateRedis], None]" = lambda _redis: None) -> None:
         """`on_start` is called each time the server was started."""
         self._folder = folder
         self._on_start = on_start

@@ -5,33 +5,18 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from producer.outcome import Counts
+from jobs.ledger.progress import Snapshot
 from producer.terminal import say
 
 LINE_EVERY_SECONDS = 5.0
 _RATE_WINDOW_SECONDS = 60.0
 _MINUTE, _HOUR = 60, 3600
-
-
-class Moment(Counts, Protocol):
-    """What is shown of the ledger's snapshot."""
-
-    @property
-    def in_flight(self) -> int: ...
-    @property
-    def queued(self) -> int: ...
-    @property
-    def parked(self) -> int: ...
-    @property
-    def later(self) -> int: ...
-    @property
-    def settled(self) -> int: ...
 
 
 @dataclass(slots=True)
@@ -66,12 +51,12 @@ class Pace:
     conversations: Rate = field(default_factory=Rate)
     tokens: Rate = field(default_factory=Rate)
 
-    def observe(self, moment: Moment, at_seconds: float) -> None:
+    def observe(self, moment: Snapshot, at_seconds: float) -> None:
         """Take note of a snapshot."""
         self.conversations.observe(moment.settled, at_seconds)
         self.tokens.observe(moment.input_tokens + moment.output_tokens, at_seconds)
 
-    def remaining_seconds(self, moment: Moment) -> float | None:
+    def remaining_seconds(self, moment: Snapshot) -> float | None:
         """How long the rest takes at this pace; None while nothing is known."""
         left = moment.jobs - moment.settled
         if left == 0:
@@ -79,7 +64,7 @@ class Pace:
         return left / self.conversations.per_second if self.conversations.per_second > 0 else None
 
 
-def line_of(moment: Moment, pace: Pace) -> str:
+def line_of(moment: Snapshot, pace: Pace) -> str:
     """One plain line, such as a log wants it."""
     parts = [f"{moment.settled}/{moment.jobs} done", f"{moment.ok} ok"]
     parts += [f"{count} {name}" for name, count in _troubles(moment)]
@@ -92,7 +77,7 @@ def line_of(moment: Moment, pace: Pace) -> str:
     return ", ".join(parts)
 
 
-def table_of(run_id: str, moment: Moment, pace: Pace, elapsed_seconds: float) -> Table:
+def table_of(run_id: str, moment: Snapshot, pace: Pace, elapsed_seconds: float) -> Table:
     """The same as a table for the terminal."""
     table = Table(title=f"run {run_id}", title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
     share = moment.settled / moment.jobs if moment.jobs else 0.0
@@ -119,7 +104,7 @@ def duration(seconds: float | None) -> str:
     return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE} min"
 
 
-def _troubles(moment: Moment) -> list[tuple[str, int]]:
+def _troubles(moment: Snapshot) -> list[tuple[str, int]]:
     named = (
         ("failed", moment.failed),
         ("dead", moment.dead),
@@ -164,7 +149,7 @@ class ProgressDisplay:
         if self._live:
             self._live.stop()
 
-    def show(self, moment: Moment) -> None:
+    def show(self, moment: Snapshot) -> None:
         """Take a snapshot of the ledger and show it when it is time to."""
         now = self._clock()
         self._pace.observe(moment, now)

@@ -10,7 +10,7 @@ def resume_command(arguments: Sequence[str], run_id: str) -> str:
     kept = list(arguments)
     if _drop_option(kept, "--jobs") == "-":
         _drop_option(kept, "--run-id")
-        kept += ["--run-id", run_id]
+        kept += ["--run-id", run_id, "--resume"]
     else:
         kept = list(arguments)
     return shlex.join(["parley", *kept])

@@ -15,16 +15,19 @@ from producer.embedded import (
     run_embedded,
 )
 from producer.errors import Interrupted
+from producer.logs import log_to_file
 from producer.model_endpoints import refuse_unreachable_models
-from producer.outcome import Summary, summary_of_counts
+from producer.outcome import Summary, counted_jobs, print_summary, summary_of_snapshot
 from producer.progress import ProgressDisplay
 from producer.resuming import interruption_message
 from producer.run_address import DEFAULT_RESULTS
-from producer.submission import OnBadLine, Submission, SubmissionRequest, stored_summary, submit
-from producer.terminal import say, show_summary
+from producer.staged_input import OnBadLine
+from producer.submission import Submission, SubmissionRequest, stored_summary, submit
+from producer.terminal import say
 
 
 def run(
+    *,
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="The recipe (YAML or TOML).")],
     jobs: Annotated[
         str | None, typer.Option(metavar="FILE|-", help="Job lines (JSONL). Default: jobs.jsonl beside the recipe.")
@@ -42,6 +45,9 @@ def run(
     broker: Annotated[
         str | None, typer.Option(metavar="URL", help="A Redis to use (redis://…) instead of a private one.")
     ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the stored jobs of --run-id, such as those that came by stdin.")
+    ] = False,
     on_bad_line: Annotated[OnBadLine, typer.Option(help="What a job line that cannot run means.")] = OnBadLine.ERROR,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
@@ -51,10 +57,11 @@ def run(
     hold; Ctrl-C again ends them at once.
     """
     started = time.monotonic()
-    submission = submit(SubmissionRequest(recipe, jobs, results, run_id, on_bad_line, is_local=True))
-    summary = stored_summary(submission.store, submission.manifest)
+    submission = submit(SubmissionRequest(recipe, jobs, results, run_id, on_bad_line, is_local=True, is_resumed=resume))
+    summary = stored_summary(submission.store, submission.manifest, seconds=time.monotonic() - started)
     if not summary.pending:
-        show_summary(summary, as_json=as_json)
+        say(f"run {summary.run_id} is complete already")
+        print_summary(summary, as_json=as_json)
         raise typer.Exit(summary.exit_code)
     refuse_unreachable_models(submission.checked)
     run_id = submission.manifest.run_id
@@ -65,7 +72,7 @@ def run(
         broker=broker,
     )
     summary, was_interrupted = asyncio.run(_make(submission, settings, started))
-    show_summary(summary, as_json=as_json)
+    print_summary(summary, as_json=as_json)
     if was_interrupted:
         raise Interrupted(interruption_message(run_id))
     raise typer.Exit(summary.exit_code)
@@ -73,11 +80,12 @@ def run(
 
 async def _make(submission: Submission, settings: EmbeddedSettings, started: float) -> tuple[Summary, bool]:
     run_id = submission.manifest.run_id
-    say(f"run {run_id}: {submission.manifest.jobs} jobs; logs in {settings.folder / 'logs'}")
+    say(f"run {run_id}: {counted_jobs(submission.manifest.jobs)}; logs in {settings.folder / 'logs'}")
+    log_to_file(settings.folder / "logs" / "feeder.log")
     with ProgressDisplay(run_id) as display:
         last = await run_embedded(submission, settings, display.show)
     seconds = time.monotonic() - started
     if last is None:  # Broken off: the store knows what was saved last.
         return stored_summary(submission.store, submission.manifest, seconds=seconds), True
-    counts = summary_of_counts(last, run_id=run_id, results=submission.results_url, seconds=seconds)
+    counts = summary_of_snapshot(last, run_id=run_id, results=submission.results_url, seconds=seconds)
     return counts, False

@@ -17,11 +17,13 @@ from results.reading import find_record
 
 JSONObject = dict[str, Any]
 _STYLES = {"system": "dim", "developer": "dim", "user": "bold cyan", "assistant": "bold green", "tool": "bold yellow"}
+_UNLIMITED = 1 << 20  # columns: what is piped into a file or a pager is not wrapped
 
 
 def show(
+    *,
     run: Annotated[str, RUN_ARGUMENT],
-    job: Annotated[str, typer.Argument(metavar="[INDEX|JOB_ID]", help="Which conversation.")] = "0",
+    job: Annotated[str, typer.Argument(metavar="INDEX|JOB_ID", help="Which conversation.")] = "0",
     results: Annotated[str | None, RESULTS_OPTION] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the record as it is stored.")] = False,
 ) -> None:
@@ -30,7 +32,7 @@ def show(
     if as_json:
         sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
         return
-    console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _UNLIMITED)
     for part in conversation(record):
         console.print(part)
 
@@ -90,4 +92,4 @@ def _text(content: Any) -> str:
 
 
 def _indented(text: str, style: str = "") -> Padding:
-    return Padding(Text(printable(text), style=style), (0, 0, 0, 2))
+    return Padding(Text(printable(text), style=style), (0, 0, 0, 2), expand=False)

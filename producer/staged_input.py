@@ -1,4 +1,4 @@
-"""A run's whole input, checked and packed on this machine's disk: nothing goes to the store before all of it is good."""
+"""A run's whole input, checked and packed on this machine's disk: nothing is stored before all of it is good."""
 
 import hashlib
 import json
@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import IO
 
 from jobs.errors import RunConflict
-from jobs.run import InputWriter, WrittenInput, part_key
+from jobs.run import InputWriter, WrittenInput
 from producer.errors import InputInvalid
 from producer.intake import BadLine, CheckedJob, RouteOfJob, read_jobs
 from results.errors import AlreadyStored
 from results.file_store import FileStore
+from results.keys import part_key
 from results.manifest import InputPart
 from results.store import Store
 
@@ -73,9 +74,7 @@ class StagedInput:
     def written_as(self, run_id: str) -> WrittenInput:
         """The same input with the keys its parts have in the run's folder."""
         parts = tuple(
-            InputPart(
-                key=part_key(run_id, number), first_index=part.first_index, count=part.count, digest=part.digest
-            )
+            InputPart(key=part_key(run_id, number), first_index=part.first_index, count=part.count, digest=part.digest)
             for number, part in enumerate(self.written.parts)
         )
         written = self.written
@@ -123,7 +122,9 @@ def open_jobs(jobs: str) -> Iterator[IO[bytes]]:
     try:
         stream = Path(jobs).open("rb")  # noqa: SIM115 - closed below
     except OSError as error:
-        raise InputInvalid(f"{jobs}: cannot be read: {error.strerror}; name a JSONL file with --jobs, or - for stdin") from None
+        raise InputInvalid(
+            f"{jobs}: cannot be read: {error.strerror}; name a JSONL file with --jobs, or - for stdin"
+        ) from None
     with stream:
         yield stream
 

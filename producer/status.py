@@ -11,10 +11,10 @@ from jobs.errors import BrokerUnreachable, RunUnknown
 from jobs.ledger import Ledger
 from jobs.ledger.progress import Snapshot
 from producer.children import private_broker
-from producer.outcome import Summary, summary_of_counts
+from producer.outcome import Summary, print_summary, summary_of_snapshot
 from producer.run_address import RESULTS_OPTION, RUN_ARGUMENT, FoundRun, find_run
 from producer.submission import stored_summary
-from producer.terminal import say, show_summary
+from producer.terminal import say
 from results.keys import ShardName
 from results.reading import shard_keys
 
@@ -22,6 +22,7 @@ _PATIENCE_SECONDS = 2.0
 
 
 def status(
+    *,
     run: Annotated[str, RUN_ARGUMENT],
     results: Annotated[str | None, RESULTS_OPTION] = None,
     broker: Annotated[
@@ -37,7 +38,7 @@ def status(
     found = find_run(run, results)
     snapshot = _ask_ledger(found, broker)
     summary = _stored(found) if snapshot is None else _live(found, snapshot)
-    show_summary(summary, as_json=as_json)
+    print_summary(summary, as_json=as_json)
     if snapshot is not None and not as_json:
         say(f"{snapshot.in_flight} in flight, {snapshot.queued} queued, {snapshot.later} waiting to be tried again")
 
@@ -63,7 +64,7 @@ async def _snapshot(url: str, run_id: str) -> Snapshot:
 def _live(found: FoundRun, snapshot: Snapshot) -> Summary:
     started = snapshot.started_at
     seconds = 0.0 if started is None else (snapshot.finished_at or time.time()) - started
-    return summary_of_counts(snapshot, run_id=found.run_id, results=found.store.url, seconds=max(seconds, 0.0))
+    return summary_of_snapshot(snapshot, run_id=found.run_id, results=found.store.url, seconds=max(seconds, 0.0))
 
 
 def _stored(found: FoundRun) -> Summary:

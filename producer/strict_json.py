@@ -4,7 +4,6 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
-from json.decoder import scanstring
 from typing import Any, NoReturn
 
 MAX_DEPTH = 64
@@ -26,7 +25,7 @@ class StrictJSONError(ValueError):
         self.offset = offset
 
 
-def parse_strict(text: str) -> Any:  # noqa: ANN401 - a JSON value
+def parse_strict(text: str) -> Any:
     """Parse `text`; duplicate keys, NaN, numbers that would change, lone surrogates and deep nesting are errors."""
     _refuse_depth(text)
     try:
@@ -95,9 +94,9 @@ def _constant(token: str) -> NoReturn:
     raise _BadNumber(message, token)
 
 
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_object, parse_int=_integer, parse_float=_float, parse_constant=_constant
-)
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, parse_float=_float, parse_constant=_constant)
+
+_PLAIN_DECODER = json.JSONDecoder()
 
 
 def _refuse_depth(text: str) -> None:
@@ -118,7 +117,7 @@ def _refuse_depth(text: str) -> None:
 
 def _refuse_lone_surrogates(text: str) -> None:
     for match in re.finditer(r'"(?:[^"\\]|\\.)*"', text, re.DOTALL):
-        value, _ = scanstring(text, match.start() + 1, True)
+        value, _ = _string(text, match.start())
         if any("\ud800" <= character <= "\udfff" for character in value):
             message = "half of a surrogate pair (\\ud800-\\udfff): the text is not valid Unicode"
             raise StrictJSONError(message, match.start())
@@ -155,7 +154,7 @@ def _walk(text: str, position: int, path: Path) -> Iterator[tuple[Path, int]]:
 
 
 def _members(text: str, position: int, path: Path) -> Iterator[tuple[Path, int]]:
-    """The paths below the value at `position`; the generator's return value (see `_end`) is not needed here."""
+    """The paths below the value at `position`."""
     opening = text[position]
     if opening not in "{[":
         return
@@ -165,7 +164,7 @@ def _members(text: str, position: int, path: Path) -> Iterator[tuple[Path, int]]
         start = position
         step: str | int = index
         if opening == "{":
-            step, position = scanstring(text, position + 1, True)
+            step, position = _string(text, position)
             position = _skip_space(text, _skip_space(text, position) + 1)
         here = (*path, step)
         yield here, start
@@ -176,10 +175,16 @@ def _members(text: str, position: int, path: Path) -> Iterator[tuple[Path, int]]
         index += 1
 
 
+def _string(text: str, position: int) -> tuple[str, int]:
+    """The string that starts at `position`, and the offset just behind it."""
+    value, end = _PLAIN_DECODER.raw_decode(text, position)
+    return str(value), end
+
+
 def _end(text: str, position: int) -> int:
     """The offset just behind the value that starts at `position`."""
     if text[position] == '"':
-        return int(scanstring(text, position + 1, True)[1])
+        return _string(text, position)[1]
     if text[position] not in "{[":
         match = _SCALAR.match(text, position)
         return match.end() if match else position + 1

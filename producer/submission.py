@@ -1,4 +1,4 @@
-"""From the files of a user to a run in the object store: recipe, tools and jobs checked, then written, manifest last."""
+"""From a user's files to a run in the object store: recipe, tools and jobs checked, then written, manifest last."""
 
 import hashlib
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 from jobs.errors import RunConflict
 from jobs.run import create_run, is_run_id
 from producer.checked_recipe import CheckedRecipe, check_recipe
-from producer.errors import UsageInvalid
+from producer.errors import InputInvalid, UsageInvalid
 from producer.outcome import Summary, summary_of_entries
 from producer.staged_input import BAD_LINES, STDIN, OnBadLine, open_jobs, staged_input
 from producer.terminal import say
@@ -16,7 +16,8 @@ from results.reading import visible_entries
 from results.store import Store, open_store
 
 _DIGEST_CHARACTERS = 8
-_JOBS_BESIDE_RECIPE = "jobs.jsonl"
+_READ_BYTES = 1 << 20
+JOBS_BESIDE_RECIPE = "jobs.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class SubmissionRequest:
     run_id: str | None
     on_bad_line: OnBadLine
     is_local: bool
+    is_resumed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +46,15 @@ class Submission:
 def submit(request: SubmissionRequest) -> Submission:
     """Check everything and write the run, or attach to it when it is there already."""
     if request.run_id is not None and not is_run_id(request.run_id):
-        raise UsageInvalid(f"--run-id {request.run_id[:150]!r}: use 1 to 128 letters, digits, dots, underscores, hyphens")
+        raise UsageInvalid(
+            f"--run-id {request.run_id[:150]!r}: use 1 to 128 letters, digits, dots, underscores, hyphens"
+        )
     checked = check_recipe(request.recipe, is_local=request.is_local)
     store = open_store(request.results)
-    store.check()
+    if request.is_resumed:
+        return Submission(checked, store, store.url, _resumed_run(request, checked, store))
     jobs = _jobs_of(request)
+    store.check()
     manifest = _stored_run(request, jobs, checked, store) or _new_run(request, jobs, checked, store)
     return Submission(checked, store, store.url, manifest)
 
@@ -64,38 +70,48 @@ def stored_summary(store: Store, manifest: RunManifest, *, seconds: float = 0.0)
     )
 
 
-def _jobs_of(request: SubmissionRequest) -> str | None:
-    """Where the job lines are: as given, else the file beside the recipe; None when a stored run is meant."""
-    if request.jobs is not None:
-        return request.jobs
-    if request.run_id is not None:
-        return None
-    beside = request.recipe.parent / _JOBS_BESIDE_RECIPE
-    if not beside.is_file():
-        raise UsageInvalid(f"no jobs: name a file with --jobs FILE (- for stdin), or put them into {beside}")
-    return str(beside)
+def _jobs_of(request: SubmissionRequest) -> str:
+    """Where the job lines are: as given, else the file beside the recipe."""
+    beside = request.recipe.parent / JOBS_BESIDE_RECIPE
+    jobs = request.jobs
+    if jobs is None:
+        if not beside.is_file():
+            raise UsageInvalid(f"no jobs: name a file with --jobs FILE (- for stdin), or put them into {beside}")
+        return str(beside)
+    if jobs != STDIN and not Path(jobs).exists():
+        raise InputInvalid(f"{jobs}: no such file; name a JSONL file with --jobs, or - for stdin")
+    return jobs
 
 
-def _stored_run(
-    request: SubmissionRequest, jobs: str | None, checked: CheckedRecipe, store: Store
-) -> RunManifest | None:
+def _resumed_run(request: SubmissionRequest, checked: CheckedRecipe, store: Store) -> RunManifest:
+    """The run that --resume means: its jobs are those that are stored."""
+    if request.run_id is None or request.jobs is not None:
+        raise UsageInvalid("--resume takes --run-id and no --jobs: it goes on with the jobs that the run has stored")
+    manifest = read_manifest(store, request.run_id)
+    if manifest is None:
+        raise UsageInvalid(f"--resume: no run {request.run_id} in {store.url}; look at --run-id and --results")
+    return _of_same_recipe(manifest, checked, store)
+
+
+def _stored_run(request: SubmissionRequest, jobs: str, checked: CheckedRecipe, store: Store) -> RunManifest | None:
     """The run that this command made earlier, when that can be told without checking every job line again."""
-    if jobs == STDIN or (jobs is not None and request.run_id is not None):
+    if request.run_id is not None or not Path(jobs).is_file():  # A pipe can be read only once.
         return None
-    run_id = request.run_id or _run_id(checked, _digest_of(str(jobs)))
-    manifest = read_manifest(store, run_id)
-    if manifest is None and jobs is None:
-        raise UsageInvalid(f"run {run_id} is not in {store.url}: name its jobs with --jobs FILE")
-    if manifest is not None and manifest.recipe_digest != checked.digest:
+    manifest = read_manifest(store, _run_id(checked, _digest_of(jobs)))
+    return None if manifest is None else _of_same_recipe(manifest, checked, store)
+
+
+def _of_same_recipe(manifest: RunManifest, checked: CheckedRecipe, store: Store) -> RunManifest:
+    if manifest.recipe_digest != checked.digest:
         raise RunConflict(
-            f"run {run_id} in {store.url} was made with another recipe (or its tools changed since); "
+            f"run {manifest.run_id} in {store.url} was made with another recipe (or its tools changed since); "
             "give this run another --run-id, or use the recipe it was made with"
         )
     return manifest
 
 
-def _new_run(request: SubmissionRequest, jobs: str | None, checked: CheckedRecipe, store: Store) -> RunManifest:
-    with staged_input(str(jobs), checked.route_of_job, request.on_bad_line) as staged:
+def _new_run(request: SubmissionRequest, jobs: str, checked: CheckedRecipe, store: Store) -> RunManifest:
+    with staged_input(jobs, checked.route_of_job, request.on_bad_line) as staged:
         run_id = request.run_id or _run_id(checked, staged.source_digest)
         if read_manifest(store, run_id) is None:
             staged.upload(store, run_id)
@@ -120,5 +136,8 @@ def _run_id(checked: CheckedRecipe, jobs_digest: str) -> str:
 
 
 def _digest_of(jobs: str) -> str:
+    digest = hashlib.sha256()
     with open_jobs(jobs) as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        while block := stream.read(_READ_BYTES):
+            digest.update(block)
+    return digest.hexdigest()

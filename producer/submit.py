@@ -12,16 +12,19 @@ from jobs.ledger import Ledger
 from jobs.ledger.progress import Snapshot
 from producer.errors import Interrupted
 from producer.feeder import Feeder
-from producer.outcome import summary_of_counts
+from producer.logs import log_to_stderr
+from producer.outcome import counted_jobs, print_summary, summary_of_snapshot
 from producer.progress import ProgressDisplay
 from producer.resuming import interruption_message
 from producer.staged_input import OnBadLine
-from producer.submission import Submission, SubmissionRequest, submit as write_run
-from producer.terminal import say, show_summary
+from producer.submission import Submission, SubmissionRequest
+from producer.submission import submit as write_run
+from producer.terminal import say
 from results.async_store import AsyncStore
 
 
 def submit(
+    *,
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="The recipe (YAML or TOML).")],
     broker: Annotated[
         str, typer.Option(metavar="URL", envvar="PARLEY_BROKER", help="The cluster's Redis (redis://host:port/db).")
@@ -35,6 +38,9 @@ def submit(
     run_id: Annotated[
         str | None, typer.Option(metavar="ID", help="Default: made of the recipe and the jobs, so that it resumes.")
     ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the stored jobs of --run-id, such as those that came by stdin.")
+    ] = False,
     on_bad_line: Annotated[OnBadLine, typer.Option(help="What a job line that cannot run means.")] = OnBadLine.ERROR,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
@@ -43,16 +49,17 @@ def submit(
     The same command resumes a run whose feeder was stopped; what is fed goes on without it.
     """
     started = time.monotonic()
+    log_to_stderr()
     asyncio.run(_refuse_unreachable_broker(broker))
-    submission = write_run(SubmissionRequest(recipe, jobs, results, run_id, on_bad_line, is_local=False))
+    submission = write_run(SubmissionRequest(recipe, jobs, results, run_id, on_bad_line, is_local=False, is_resumed=resume))
     manifest = submission.manifest
     last = asyncio.run(_feed(submission, broker))
     if last is None:
         raise Interrupted(interruption_message(manifest.run_id))
-    summary = summary_of_counts(
+    summary = summary_of_snapshot(
         last, run_id=manifest.run_id, results=submission.results_url, seconds=time.monotonic() - started
     )
-    show_summary(summary, as_json=as_json)
+    print_summary(summary, as_json=as_json)
     raise typer.Exit(summary.exit_code)
 
 
@@ -65,7 +72,7 @@ async def _refuse_unreachable_broker(broker: str) -> None:
 async def _feed(submission: Submission, broker: str) -> Snapshot | None:
     """Feed until every job is settled; None when the person broke it off."""
     run_id = submission.manifest.run_id
-    say(f"run {run_id}: {submission.manifest.jobs} jobs")
+    say(f"run {run_id}: {counted_jobs(submission.manifest.jobs)}")
     async with Ledger.open(broker) as ledger, AsyncStore(submission.store) as store:
         feeder = Feeder(ledger, store, submission.manifest, submission.results_url)
         with ProgressDisplay(run_id) as display:

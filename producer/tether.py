@@ -22,7 +22,7 @@ def main(parent: int, number: int, command: list[str]) -> int:
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
         if os.getppid() != parent:  # It died before the kernel was asked.
             return 1
-        os.execv(command[0], command)
+        os.execv(command[0], command)  # noqa: S606 - it takes this process's place, without a shell
     return _watch(parent, number, command)
 
 

@@ -6,10 +6,11 @@ import signal
 import sys
 import time
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from producer import worker_entry
 from producer.errors import WorkersKeepDying
 from producer.processes import last_lines, signal_group, tethered
 from producer.terminal import say
@@ -30,12 +31,15 @@ class WorkerSettings:
     concurrency: int
     environment: Mapping[str, str]
     log_folder: Path
+    module_folders: Sequence[Path] = ()
     log_level: str = "info"
 
     def command(self, number: int) -> list[str]:
-        """The plain Celery command, as a cluster would start it."""
+        """Celery's own command, with the user's modules in reach."""
+        folders = os.pathsep.join(str(folder) for folder in self.module_folders)
         return [
-            *(sys.executable, "-m", "celery", "-A", "workers.app", "worker"),
+            *(sys.executable, "-P", worker_entry.__file__, folders),
+            *("-A", "workers.app", "worker"),
             *("-Q", ",".join(self.queues), "-c", str(self.concurrency), "-n", f"{self.run_id}-{number}@%h"),
             *("--loglevel", self.log_level, "--without-gossip", "--without-mingle", "--without-heartbeat"),
         ]
@@ -54,12 +58,14 @@ class WorkerProcesses:
         count: int,
         *,
         on_start: Callable[[int, int], None] = lambda _number, _pid: None,
+        on_death: Callable[[int], Awaitable[None]] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`on_start` gets the number and the process id of every worker that is started, to be written down."""
+        """`on_start` gets number and process id of each worker that is started, `on_death` the id of one that died."""
         self._settings = settings
         self._count = count
         self._on_start = on_start
+        self._on_death = on_death
         self._clock = clock
         self._running: dict[int, Process] = {}
         self._ending = False
@@ -104,9 +110,11 @@ class WorkerProcesses:
         quick_deaths = 0
         while not self._ending:
             started = self._clock()
-            exit_code = await self._run_one(number)
+            pid, exit_code = await self._run_one(number)
             if self._ending:
                 return
+            if self._on_death is not None:
+                await self._on_death(pid)
             lived_seconds = self._clock() - started
             quick_deaths = quick_deaths + 1 if lived_seconds < _QUICK_DEATH_SECONDS else 0
             if quick_deaths >= _MAX_QUICK_DEATHS:
@@ -114,7 +122,7 @@ class WorkerProcesses:
             say(f"worker {number} ended ({_how(exit_code)}) after {lived_seconds:.0f} s; starting it again")
             await asyncio.sleep(min(_FIRST_PAUSE_SECONDS * 2**quick_deaths, _LONGEST_PAUSE_SECONDS))
 
-    async def _run_one(self, number: int) -> int:
+    async def _run_one(self, number: int) -> tuple[int, int]:
         command = tethered(self._settings.command(number), when_parent_dies=signal.SIGKILL)
         with self._settings.log_path(number).open("ab") as log:
             process = await asyncio.create_subprocess_exec(
@@ -128,10 +136,11 @@ class WorkerProcesses:
         self._running[number] = process
         self._on_start(number, process.pid)
         try:
-            return await process.wait()
+            return process.pid, await process.wait()
         finally:
-            if process.returncode is None:  # Cancelled: nobody would wait for it any more.
+            if process.returncode is None:  # Cancelled: nobody else would end it.
                 signal_group(process.pid, signal.SIGKILL)
+                await process.wait()
             self._running.pop(number, None)
 
     def _obituary(self, number: int, exit_code: int) -> str:

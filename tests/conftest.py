@@ -17,5 +17,5 @@ def checkout() -> Path:
 @pytest.fixture(scope="session")
 def shared_redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """One real Redis server for the whole session; a test that wipes or stops its server starts its own."""
-    with redis_server(tmp_path_factory.mktemp("redis")) as url:
-        yield url
+    with redis_server(tmp_path_factory.mktemp("redis")) as server:
+        yield server.url

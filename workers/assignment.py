@@ -6,7 +6,7 @@ from typing import Any
 
 from conversations.messages import Message, system, user
 from conversations.recipe import Recipe
-from conversations.runner import Limits
+from conversations.policy.limits import Limits
 from conversations.selection import ToolSelection
 from conversations.state import State
 from conversations.templates import render
@@ -43,8 +43,7 @@ class Assignment:
     @property
     def limits(self) -> Limits:
         """Return the limits of the loop: the job's where it has its own, else the recipe's."""
-        settings = self.equipment.recipe.conversation
-        return Limits(max_turns=self.line.max_turns or settings.max_turns, max_tool_calls=settings.max_tool_calls)
+        return self.equipment.recipe.loop_limits(self.line.max_turns)
 
     @property
     def tool_choice(self) -> Any:

@@ -55,12 +55,13 @@ class Equipment:
     @classmethod
     async def open(cls, recipe_json: bytes, *, environment: Mapping[str, str], stack: AsyncExitStack) -> Self:
         """Resolve the recipe and open what it names. Raises the floors' own errors, each naming place and cause."""
-        recipe = recipe_from_json(recipe_json, environment=environment)
+        recipe = recipe_from_json(recipe_json)
         models = Models()
-        model = models.of(ModelSettings.model_validate(recipe.model))
-        registry = load_registry(recipe.tools, folder=Path(), environment=environment)
-        engine = build_engine(recipe.tools, registry, speak_for=models.speak_for)
+        model = models.of(recipe.model_settings(environment))
+        tools = recipe.tools_configuration(environment)
+        registry = load_registry(tools, folder=Path(), environment=environment)
+        engine = build_engine(tools, registry, speak_for=models.speak_for)
         await models.open(stack)
         await engine.open()
         stack.push_async_callback(engine.close)
-        return cls(recipe, model, engine, Selector(registry, recipe.tools.sample))
+        return cls(recipe, model, engine, Selector(registry, tools.sample))

@@ -34,13 +34,17 @@ async def execute(job: JobReference, worker: Worker) -> str:
         return "returned"
     match await worker.ledger.claims.claim(job, worker.next_nonce()):
         case Granted(claim, is_cancelled):
-            ending = Ended("cancelled") if is_cancelled else None
+            return await _attempt(claim, worker, Ended("cancelled") if is_cancelled else None)
         case Exhausted(claim):
-            ending = Ended("dead", Failure("attempts_exhausted", f"{claim.strikes} attempts were lost or failed"))
+            reason = Failure("attempts_exhausted", f"{claim.strikes} attempts were lost or failed")
+            return await _attempt(claim, worker, Ended("dead", reason))
         case Parked():
             return "parked"
-        case Dropped(reason):
-            return reason
+        case Dropped(why):
+            return why
+
+
+async def _attempt(claim: Claim, worker: Worker, ending: Ended | None) -> str:
     with worker.metrics.working(), worker.heartbeat.keeping(claim) as lease:
         try:
             return await Attempt(claim, lease, worker).run(ending)
@@ -112,7 +116,7 @@ class Attempt:
                 tool_choice=assignment.tool_choice,
             )
             async for _ in runner:
-                if self.lease.is_lost or not await checkpoint.save(session.scratch()):
+                if self.lease.is_lost or not await checkpoint.save(await session.scratch()):
                     return Lost()
                 if self.lease.is_cancelled:
                     return Ended("cancelled")

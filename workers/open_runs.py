@@ -60,6 +60,6 @@ class OpenRuns:
                 await (await task).close()
             except asyncio.CancelledError:
                 raise
-            except Exception:  # noqa: BLE001  # each run is fenced from the others
+            except Exception:  # each run is fenced from the others
                 log.warning("run was not closed cleanly", run=run_id, exc_info=True)
         self.runs.clear()

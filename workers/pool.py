@@ -45,7 +45,7 @@ class Lifespan(Protocol):
         """Open what the tasks need, and close it."""
 
 
-class _TracerGreenlet(greenlet):  # type: ignore[misc]  # greenlet's stubs make it Any here
+class _TracerGreenlet(greenlet):  # type: ignore[misc]  # greenlet is untyped
     """Runs a plain callable; the awaitables met inside are awaited by the asyncio task that owns it."""
 
     job: "PoolJob"
@@ -68,7 +68,7 @@ class _Traced:
         while not running.dead:
             try:
                 sent = yield yielded
-            except BaseException as failure:  # includes CancelledError: it belongs to the coroutine at its await
+            except BaseException as failure:  # noqa: BLE001  # includes CancelledError: it belongs to the coroutine at its await
                 yielded = running.throw(running.job.as_seen_by_the_task(failure))
             else:
                 yielded = running.switch(sent)
@@ -145,7 +145,7 @@ class AsyncioPool(BasePool):  # type: ignore[misc]  # Celery is untyped
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.limit = self.limit or 200
+        self.limit: int = self.limit or 200
         self.jobs: set[PoolJob] = set()
         self.lifespan: Lifespan | None = getattr(self.app, "lifespan", None)
         self.failure: BaseException | None = None
@@ -165,7 +165,7 @@ class AsyncioPool(BasePool):  # type: ignore[misc]  # Celery is untyped
 
     def on_start(self) -> None:
         """Start the loop's thread and wait until the lifespan is open; its failure ends the worker."""
-        self.hub = get_event_loop()
+        self.hub: Any = get_event_loop()
         self._adopt_tasks()
         self.thread = threading.Thread(target=self._run_loop, name="conversations", daemon=True)
         self.thread.start()
@@ -202,7 +202,7 @@ class AsyncioPool(BasePool):  # type: ignore[misc]  # Celery is untyped
         self._cancel_and_close()
 
     def _cancel_and_close(self) -> None:
-        self.on_loop(lambda: [job.cancel() for job in list(self.jobs)])
+        self.on_loop(self._cancel_all)
         self._pump(time.monotonic() + 10.0)
         if self.thread.is_alive() and self._closing is not None:
             self.on_loop(self._closing.set)
@@ -210,6 +210,10 @@ class AsyncioPool(BasePool):  # type: ignore[misc]  # Celery is untyped
                 self.thread.join(_PUMP_SECONDS)
                 self._deliver()
         self._deliver()
+
+    def _cancel_all(self) -> None:
+        for job in list(self.jobs):
+            job.cancel()
 
     def _pump(self, until: float) -> None:
         """Deliver callbacks while jobs end."""
@@ -269,7 +273,7 @@ class AsyncioPool(BasePool):  # type: ignore[misc]  # Celery is untyped
 
     # --- one job ----------------------------------------------------------------------------------------------------
 
-    def on_apply(  # noqa: PLR0913  # Celery's signature
+    def on_apply(  # noqa: PLR0917  # Celery's signature
         self,
         target: Callable[..., Any],
         args: Any = None,

@@ -23,9 +23,9 @@ class Session:
     engine: ToolEngine
     teardown_failure: str | None = None
 
-    def scratch(self) -> dict[str, Any]:
+    async def scratch(self) -> dict[str, Any]:
         """Return what the session's tools keep, as JSON."""
-        return self.engine.get_session_scratch(self.id)
+        return await self.engine.get_session_scratch(self.id)
 
 
 @asynccontextmanager

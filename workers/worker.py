@@ -58,7 +58,7 @@ class Worker:
             metrics = Metrics()
             runs = OpenRuns(ledger, settings, name, metrics.others, dict(environment))
             heartbeat = Heartbeat(ledger.claims, settings.heartbeat_seconds, clock)
-            worker = cls(name, settings, ledger, runs, heartbeat, metrics, Random(name), draining)  # noqa: S311  # jitter
+            worker = cls(name, settings, ledger, runs, heartbeat, metrics, Random(name), draining)
             async with asyncio.TaskGroup() as group:
                 background = [
                     group.create_task(heartbeat.beat_forever()),
@@ -78,7 +78,7 @@ class Worker:
 
     def retry_delay_seconds(self, claim: Claim) -> float:
         """Return how long a job waits before its next attempt: doubling, with jitter, capped."""
-        delay = self.settings.retry_delay_seconds * 2**claim.strikes
+        delay: float = self.settings.retry_delay_seconds * 2**claim.strikes
         return min(self.settings.retry_delay_cap_seconds, delay * self.chance.uniform(0.75, 1.25))
 
     async def sweep_forever(self) -> None:

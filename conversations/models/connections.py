@@ -93,19 +93,30 @@ async def _built(kind: ConnectionKind) -> Client:
     )
     if not kind.environment_proxy:
         builder = builder.no_proxy()
-    if kind.ca_file is not None:
-        builder = builder.add_root_certificate_pem(await _pem("ca_file", kind.ca_file))
-    if kind.client_certificate_file is not None:
-        builder = builder.identity_pem(await _pem("client_certificate_file", kind.client_certificate_file))
     if not kind.verify_tls:
         _log.warning("TLS certificates of model servers are not verified", setting="model.verify_tls: false")
         builder = builder.danger_accept_invalid_certs(enable=True)
-    return builder.build()
+    try:
+        if kind.ca_file is not None:
+            builder = builder.add_root_certificate_pem(await _pem("ca_file", kind.ca_file))
+        if kind.client_certificate_file is not None:
+            builder = builder.identity_pem(await _pem("client_certificate_file", kind.client_certificate_file))
+        return builder.build()
+    except ValueError as error:
+        cause = getattr(error, "details", {}).get("causes") or [{"message": str(error)}]
+        said = cause[-1]["message"]
+        raise _unusable(f"model.ca_file, model.client_certificate_file: {said}; give PEM files") from None
 
 
 async def _pem(key: str, path: Path) -> bytes:
     try:
-        return await asyncio.to_thread(path.read_bytes)
+        pem = await asyncio.to_thread(path.read_bytes)
     except OSError as error:
-        message = f"model.{key}: cannot read {path}: {error.strerror}; give the path of a PEM file on this machine"
-        raise ModelError(message, type="model_configuration", retryable=False) from None
+        raise _unusable(f"model.{key}: cannot read {path}: {error.strerror}; give the path of a PEM file") from None
+    if b"-----BEGIN CERTIFICATE-----" not in pem:
+        raise _unusable(f"model.{key}: {path} holds no certificate; give the path of a PEM file")
+    return pem
+
+
+def _unusable(message: str) -> ModelError:
+    return ModelError(message, type="model_configuration", retryable=False)

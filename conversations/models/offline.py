@@ -126,9 +126,12 @@ def _call_count(request: ModelRequest, settings: OfflineSettings, scene: _Scene,
 
 
 def _candidate(request: ModelRequest, scene: _Scene, count: int, chance: Random, *, is_free: bool) -> Alternative:
-    calls = [_call(request, scene, number, chance) for number in range(count)]
-    if is_free:
-        calls = [call for call in calls if not _is_pointless(call["function"], scene)]
+    calls: list[JSONObject] = []
+    for number in range(count):
+        call = _call(request, scene, number, chance)
+        made = [(kept["function"]["name"], kept["function"]["arguments"]) for kept in calls]
+        if not (is_free and _is_pointless(call["function"], (*scene.calls, *made), scene.question)):
+            calls.append(call)
     message = assistant(None, calls) if calls else assistant(_final_text(request, scene, chance))
     tokens = max(1, _spoken_chars(message) // _CHARS_PER_TOKEN)
     return Alternative(message, round(tokens * math.log(chance.uniform(0.6, 0.99)), 4))
@@ -142,15 +145,14 @@ def _call(request: ModelRequest, scene: _Scene, number: int, chance: Random) -> 
     return tool_call(call_id, function["name"], orjson.dumps(arguments).decode())
 
 
-def _is_pointless(function: JSONObject, scene: _Scene) -> bool:
+def _is_pointless(function: JSONObject, calls: Sequence[tuple[str, str]], question: str) -> bool:
     """A tool is asked again only for something that the question names and that was not asked yet."""
     name, arguments = function["name"], function["arguments"]
-    earlier = [asked for called, asked in scene.calls if called == name]
+    earlier = [asked for called, asked in calls if called == name]
     if not earlier:
         return False
-    asked = scene.question.lower()
     values = orjson.loads(arguments).values()
-    return arguments in earlier or not any(str(value).lower() in asked for value in values)
+    return arguments in earlier or not any(str(value).lower() in question.lower() for value in values)
 
 
 def _chosen_tool(request: ModelRequest, scene: _Scene, turn: int, chance: Random) -> JSONObject:

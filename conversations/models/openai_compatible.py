@@ -183,7 +183,7 @@ class OpenAICompatibleModel:
             case ConnectTimeoutError() | RequestTimeoutError():
                 seconds = self._settings.timeout_seconds
                 return ModelTimeout(f"{self._place}: no complete reply within {seconds:g} s ({cause})")
-            case ConnectError() if "certificate" in cause or "tls" in cause.lower():
+            case ConnectError() if "certificate" in cause.lower():
                 way_out = "set ca_file to the CA that signed it, or base_url to the name it was made for"
                 return ModelUnavailable(f"{self._place}: TLS failed: {cause}; {way_out}", retryable=False)
             case ConnectError():

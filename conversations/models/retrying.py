@@ -9,6 +9,7 @@ from conversations.errors import MalformedReply, ModelError
 from conversations.models.model import Model, ModelReply, ModelRequest
 
 SAME_FAILURE_LIMIT = 3
+_MOST_DOUBLINGS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +31,9 @@ def wait_seconds(policy: RetryPolicy, attempt: int, error: ModelError, chance: R
     """
     told = error.retry_after_seconds
     if told is not None:
-        return min(told, policy.cap_seconds) + chance.uniform(
-            0, policy.jitter * max(1.0, min(told, policy.cap_seconds))
-        )
-    doubled = policy.first_wait_seconds * 2.0 ** (attempt - 1)
+        asked = min(told, policy.cap_seconds)
+        return asked + chance.uniform(0, policy.jitter * max(1.0, asked))
+    doubled = policy.first_wait_seconds * 2.0 ** min(attempt - 1, _MOST_DOUBLINGS)
     return min(doubled, policy.cap_seconds) * chance.uniform(1 - policy.jitter, 1 + policy.jitter)
 
 

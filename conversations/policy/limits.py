@@ -10,7 +10,7 @@ class Limits:
     """Bounds of one conversation; None means none.
 
     `max_turns` counts model calls over the conversation's whole life (rule S10), `max_tool_calls` the calls of one
-    assistant message. With `on_max_turns="answer"` the last model call goes without tools, so that it ends in a text (U20).
+    assistant message. With `on_max_turns="answer"` the last model call goes without tools, to end in a text (rule U20).
     """
 
     max_turns: int = 20
@@ -30,7 +30,7 @@ class Surplus:
 
 
 def surplus(call_ids: Sequence[str], limits: Limits, calls_before: int) -> Surplus:
-    """The calls of one assistant message beyond the first n; exactly n are all run. `calls_before` it in all were answered."""
+    """The calls of a message beyond the first n; exactly n are all run. `calls_before` it the conversation made."""
     allowed, reason = limits.max_tool_calls, f"a turn may make at most {limits.max_tool_calls} tool calls"
     if limits.max_total_tool_calls is not None and limits.max_total_tool_calls - calls_before < allowed:
         allowed = max(0, limits.max_total_tool_calls - calls_before)

@@ -98,8 +98,9 @@ def normalise_assistant(
     """
     if not isinstance(raw, dict):
         raise MalformedReply(f"the reply's message is {_kind(raw)}, not an object")
-    if raw.get("role", "assistant") not in {"assistant", None}:
-        raise MalformedReply(f"the reply's message has role {str(raw['role'])[:40]!r}, not 'assistant'")
+    role = raw.get("role")
+    if role is not None and role != "assistant":
+        raise MalformedReply(f"the reply's message has role {str(role)[:40]!r}, not 'assistant'")
     text = _text(raw.get("content"), "content")
     refusal = _text(raw.get("refusal"), "refusal")
     calls = _normalised_calls(raw.get("tool_calls"), make_call_id, taken_ids)
@@ -162,6 +163,8 @@ def _parsed(entry: JSONObject, names: WireNames) -> ParsedCall:
     function = entry["function"]
     call_id, wire_name = entry["id"], function["name"]
     arguments, problem = _parsed_arguments(function.get("arguments"))
+    if arguments.keys() == {MALFORMED_ARGUMENTS_KEY}:
+        arguments, problem = {}, _not_json("see what you sent", arguments[MALFORMED_ARGUMENTS_KEY])
     qualified = names.decode(wire_name)
     if qualified is None:
         return ParsedCall(call_id, wire_name, None, None, arguments)
@@ -185,8 +188,6 @@ def _parsed_arguments(raw: Any) -> tuple[JSONObject, str | None]:
         return {}, _not_json(str(error), raw)
     if not isinstance(value, dict):
         return {}, None
-    if value.keys() == {MALFORMED_ARGUMENTS_KEY}:
-        return {}, _not_json("see what you sent", value[MALFORMED_ARGUMENTS_KEY])
     if _is_too_deep(raw, value):
         return {}, f"The arguments are nested deeper than {MAX_ARGUMENT_DEPTH} levels; send flatter ones."
     return value, None

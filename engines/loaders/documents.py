@@ -1,6 +1,6 @@
 """A YAML or JSON file read as plain JSON, with limits: size, doubled keys, aliases that expand into bombs."""
 
-import datetime
+import datetime as dt
 import json
 import math
 from pathlib import Path
@@ -60,8 +60,7 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> JSONObject:
     read = dict(pairs)
     if len(read) < len(pairs):
         keys = [key for key, _ in pairs]
-        message = f"the key {next(key for key in keys if keys.count(key) > 1)!r} stands twice in one object"
-        raise ValueError(message)
+        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} stands twice in one object")
     return read
 
 
@@ -80,8 +79,7 @@ def _weigh(node: Node, known: dict[int, int | None]) -> int:
     if id(node) in known:
         weight = known[id(node)]
         if weight is None:
-            message = "an alias contains itself"
-            raise ValueError(message)
+            raise ValueError("an alias contains itself")
         return weight
     known[id(node)] = None
     weight = 1
@@ -90,8 +88,7 @@ def _weigh(node: Node, known: dict[int, int | None]) -> int:
     elif isinstance(node, SequenceNode):
         weight += sum(_weigh(item, known) for item in node.value)
     if weight > MAX_EXPANDED_NODES:
-        message = f"its aliases expand to more than {MAX_EXPANDED_NODES:,} values"
-        raise ValueError(message)
+        raise ValueError(f"its aliases expand to more than {MAX_EXPANDED_NODES:,} values")
     known[id(node)] = weight
     return weight
 
@@ -100,19 +97,20 @@ def _plain(value: Any) -> Any:
     """Return a JSON copy: dates as ISO text, keys as text, nothing shared."""
     match value:
         case dict():
-            return {_key(key): _plain(item) for key, item in value.items()}
+            plain = {_key(key): _plain(item) for key, item in value.items()}
+            if len(plain) < len(value):
+                raise ValueError(f"two keys of one object read as the same text, among: {', '.join(plain)}")
+            return plain
         case list() | tuple() | set() | frozenset():
             return [_plain(item) for item in value]
-        case datetime.date() | datetime.time():
+        case dt.date() | dt.time():
             return value.isoformat()
         case float() if not math.isfinite(value):
-            message = f"{value} is no JSON number"
-            raise ValueError(message)
+            raise ValueError(f"{value} is no JSON number")
         case None | str() | bool() | int() | float():
             return value
         case _:
-            message = f"a {type(value).__name__} has no JSON form"
-            raise ValueError(message)
+            raise ValueError(f"a {type(value).__name__} has no JSON form")
 
 
 def _key(key: Any) -> str:

@@ -16,9 +16,7 @@ def tools_of(document: Any, *, namespace: str | None) -> list[Tool]:
     if isinstance(document, dict) and document:
         if all(isinstance(part, list) for part in document.values()):
             return [
-                Tool.from_dict(item, namespace=namespace or own)
-                for own, items in document.items()
-                for item in items
+                Tool.from_dict(item, namespace=namespace or own) for own, items in document.items() for item in items
             ]
         if all(isinstance(part, dict) for part in document.values()):
             return [

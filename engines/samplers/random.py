@@ -10,13 +10,12 @@ from engines.tool import Tool
 
 
 def draw(tools: ToolRegistry | Iterable[Tool], k: int, namespace: str | None, seed: int) -> list[Tool]:
-    """Return exactly `k` different tools, of one namespace if it is given; ConfigurationInvalid when there are fewer."""
+    """Return exactly `k` different tools, of one namespace if given; ConfigurationInvalid when there are fewer."""
     available = pool(tools, namespace)
     if k > len(available):
         where = f"namespace {namespace!r}" if namespace is not None else "the registry"
         raise ConfigurationInvalid(f"{k} tools asked for, {len(available)} in {where}; lower k", at=("sample", "k"))
-    # A draw decides nothing secret; it must be repeatable.
-    return random.Random(derive_seed("tc/random", seed)).sample(available, k)  # noqa: S311
+    return random.Random(derive_seed("tc/random", seed)).sample(available, k)
 
 
 def pool(tools: ToolRegistry | Iterable[Tool], namespace: str | None) -> Sequence[Tool]:

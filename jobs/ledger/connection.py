@@ -18,11 +18,12 @@ from jobs.errors import BrokerUnreachable, LedgerCorrupt
 PASSING: Final = (RedisConnectionError, RedisTimeoutError, BusyLoadingError, ReadOnlyError, OSError)
 """What a restart or a failover of Redis looks like from here: worth another try."""
 
+_CLOSE_SECONDS = 5.0
 Argument = str | bytes | int | float
 
 
 def connect(url: str, *, socket_timeout_seconds: float = 10.0, connections: int = 8) -> Redis:
-    """Open a client for a ``redis://``, ``rediss://`` or ``unix://`` URL (``redis+socket://`` is Celery's word for it)."""
+    """Open a client for a ``redis://``, ``rediss://`` or ``unix://`` URL (Celery writes ``redis+socket://``)."""
     pool = BlockingConnectionPool.from_url(
         url.replace("redis+socket://", "unix://", 1),
         max_connections=connections,
@@ -72,7 +73,7 @@ class ScriptRunner:
     pipelines: int = 0
     calls: int = 0
     _waiting: list[_Call] = field(default_factory=list)
-    _flushing: set["asyncio.Task[None]"] = field(default_factory=set)
+    _under_way: set["asyncio.Task[Any]"] = field(default_factory=set)
     _loaded: bool = False
     _scripts: dict[str, Script] = field(default_factory=dict)
 
@@ -95,12 +96,12 @@ class ScriptRunner:
         waiting, self._waiting = self._waiting, []
         for first in range(0, len(waiting), self.most_calls):
             task = asyncio.get_running_loop().create_task(self._send(waiting[first : first + self.most_calls]))
-            self._flushing.add(task)
-            task.add_done_callback(self._flushing.discard)
+            self._under_way.add(task)
+            task.add_done_callback(self._under_way.discard)
 
     async def _send(self, calls: list[_Call]) -> None:
         try:
-            answers = await self.patiently(lambda _: self._pipeline(calls))
+            answers = await self._until_answered(lambda _: self._pipeline(calls))
         except BaseException as failure:
             for call in calls:
                 if not call.answer.done():
@@ -118,7 +119,17 @@ class ScriptRunner:
                 call.answer.set_result(answer)
 
     async def patiently(self, operation: Callable[[Redis], Awaitable[Any]]) -> Any:
-        """Try an operation that may be repeated until it is answered; :class:`BrokerUnreachable` when patience ends."""
+        """Try an operation that may be repeated until it is answered; :class:`BrokerUnreachable` when patience ends.
+
+        It runs in a task of its own: redis-py sometimes swallows a cancellation (seen with 8.1), and a caller that is
+        told to end must end.
+        """
+        task = asyncio.get_running_loop().create_task(self._until_answered(operation))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        return await asyncio.shield(task)
+
+    async def _until_answered(self, operation: Callable[[Redis], Awaitable[Any]]) -> Any:
         loop = asyncio.get_running_loop()
         give_up_at = loop.time() + self.patience_seconds
         pause = 0.1
@@ -158,12 +169,13 @@ class ScriptRunner:
         self._loaded = True
 
     async def close(self) -> None:
-        """Wait for the calls under way, then close the connections."""
-        while self._waiting or self._flushing:
-            if self._flushing:
-                await asyncio.wait(list(self._flushing))
-            else:
-                await asyncio.sleep(0)
+        """Wait a moment for the calls under way, then close the connections."""
+        if self._waiting:
+            self._flush()
+        if self._under_way:
+            _, late = await asyncio.wait(list(self._under_way), timeout=_CLOSE_SECONDS)
+            for task in late:
+                task.cancel()
         await self.redis.aclose()
 
 

@@ -30,7 +30,7 @@ class Feeding:
                 return False
             return bool(await redis.pexpire(key, lease))
 
-        return await self.scripts.patiently(take)
+        return bool(await self.scripts.patiently(take))
 
     async def drop_lease(self, run_id: str, token: str) -> None:
         """Let the next feeder in at once."""

@@ -41,17 +41,34 @@ class Settled(Protocol):
     """One record as object storage knows it."""
 
     @property
-    def index(self) -> int: ...
+    def index(self) -> int:
+        """The job."""
+        ...
+
     @property
-    def status(self) -> str: ...
+    def status(self) -> str:
+        """ok, failed, cancelled or dead."""
+        ...
+
     @property
-    def input_tokens(self) -> int: ...
+    def input_tokens(self) -> int:
+        """Counted by the model's server."""
+        ...
+
     @property
-    def output_tokens(self) -> int: ...
+    def output_tokens(self) -> int:
+        """Counted by the model's server."""
+        ...
+
     @property
-    def model_calls(self) -> int: ...
+    def model_calls(self) -> int:
+        """How often the model was asked."""
+        ...
+
     @property
-    def tool_calls(self) -> int: ...
+    def tool_calls(self) -> int:
+        """How many calls were answered."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

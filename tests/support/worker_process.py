@@ -20,13 +20,15 @@ class WorkerProcess:
     process: subprocess.Popen[str]
     lines: list[str] = field(default_factory=list)
     changed: threading.Condition = field(default_factory=threading.Condition)
+    reader: threading.Thread = field(default_factory=threading.Thread)
 
     def read(self) -> None:
         assert self.process.stderr is not None
-        for line in self.process.stderr:
-            with self.changed:
-                self.lines.append(line)
-                self.changed.notify_all()
+        with self.process.stderr as output:
+            for line in output:
+                with self.changed:
+                    self.lines.append(line)
+                    self.changed.notify_all()
         with self.changed:
             self.changed.notify_all()
 
@@ -45,7 +47,7 @@ class WorkerProcess:
         return "".join(self.lines)
 
     def kill(self) -> None:
-        """kill -9 of the whole group, as an out-of-memory killer or a lost node does it."""
+        """End with kill -9 the whole group, as an out-of-memory killer or a lost node does it."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(20)
 
@@ -78,7 +80,8 @@ def start_worker(
         start_new_session=True,
     )  # fmt: skip
     worker = WorkerProcess(process)
-    threading.Thread(target=worker.read, daemon=True).start()
+    worker.reader = threading.Thread(target=worker.read, daemon=True)
+    worker.reader.start()
     return worker
 
 
@@ -92,5 +95,4 @@ def worker_process(broker: str, *, ready: str = "worker ready", **options: objec
     finally:
         if worker.process.poll() is None:
             worker.kill()
-        if worker.process.stderr is not None:
-            worker.process.stderr.close()
+        worker.reader.join(20)

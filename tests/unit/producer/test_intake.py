@@ -15,7 +15,9 @@ from producer.intake import BadLine, CheckedJob, read_jobs
 
 def route_by_tools(job: JobLine) -> Route:
     if job.tools and "hr::fire" in job.tools:
-        raise ConfigurationInvalid("no tool 'hr::fire'; did you mean 'hr::hire'?", at=("tools", job.tools.index("hr::fire")))
+        raise ConfigurationInvalid(
+            "no tool 'hr::fire'; did you mean 'hr::hire'?", at=("tools", job.tools.index("hr::fire"))
+        )
     return ("hr",) if job.tools else ()
 
 
@@ -94,7 +96,7 @@ def test_f33_of_a_line_that_is_too_long_no_more_than_the_limit_is_held() -> None
             self.left -= size
             return b"x" * size
 
-    lines = read_jobs(Endless(), name="-", route_of_job=route_by_tools, max_line_bytes=1000)  # type: ignore[arg-type]
+    lines = read_jobs(Endless(), name="-", route_of_job=route_by_tools, max_line_bytes=1000)
     assert "longer than" in str(next(lines))
 
 
@@ -109,5 +111,5 @@ def test_lines_are_checked_as_they_are_asked_for() -> None:
         def readline(self, _limit: int | None = -1, /) -> bytes:
             return next(self.source)
 
-    jobs = read_jobs(Stream(), name="-", route_of_job=route_by_tools)  # type: ignore[arg-type]
+    jobs = read_jobs(Stream(), name="-", route_of_job=route_by_tools)
     assert [next(jobs) for _ in range(3)] == [CheckedJob({"prompt": "a"}, ())] * 3

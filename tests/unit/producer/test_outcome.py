@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from producer.outcome import ExitCode, Summary, summary_of_counts, summary_of_entries
 from jobs.ledger.progress import Snapshot
+from producer.exit_codes import ExitCode
+from producer.outcome import Summary, summary_of_entries, summary_of_snapshot
 from results.entries import Entry
 
 counts = st.integers(0, 1000)
@@ -51,7 +52,7 @@ def test_the_summary_of_the_store_counts_every_visible_entry_once() -> None:
 
 def test_the_summary_of_the_ledger_says_the_same_as_its_snapshot() -> None:
     snapshot = Snapshot("r", 5, ok=1, failed=1, cancelled=1, dead=1, input_tokens=7)
-    summary = summary_of_counts(snapshot, run_id="r", results="file:///r", seconds=2)
+    summary = summary_of_snapshot(snapshot, run_id="r", results="file:///r", seconds=2)
     assert summary.pending == snapshot.pending == 1
     assert summary.usage.input_tokens == 7
 

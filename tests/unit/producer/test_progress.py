@@ -47,7 +47,13 @@ def test_a_line_names_troubles_only_when_there_are_some() -> None:
 
 
 def test_durations_read_as_people_say_them() -> None:
-    assert [duration(value) for value in (None, 0.4, 59.4, 200, 18120)] == ["?", "0 s", "59 s", "3 min 20 s", "5 h 2 min"]
+    assert [duration(value) for value in (None, 0.4, 59.4, 200, 18120)] == [
+        "?",
+        "0 s",
+        "59 s",
+        "3 min 20 s",
+        "5 h 2 min",
+    ]
 
 
 def test_without_a_terminal_lines_come_every_few_seconds_and_not_with_every_snapshot() -> None:

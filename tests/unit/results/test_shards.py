@@ -141,7 +141,12 @@ async def test_the_last_record_of_a_process_waits_for_nobody(threaded: AsyncStor
 
 
 async def test_the_key_tells_when_who_and_how_many(threaded: AsyncStore) -> None:
-    options: dict[str, Any] = {"writer": "pod-7", "token": "abc", "clock": lambda: 1_763_687_045.678, "others": lambda: 0}
+    options: dict[str, Any] = {
+        "writer": "pod-7",
+        "token": "abc",
+        "clock": lambda: 1_763_687_045.678,
+        "others": lambda: 0,
+    }
     async with writer_of(threaded, **options) as writer:
         first = await writer.write(*made_line(0))
         second = await writer.write(*made_line(1))
@@ -204,7 +209,9 @@ async def test_f15_writing_again_tries_the_same_shard_again(store: FaultStore, t
     """All writers of a failed shard come back; it goes up once, under its first key."""
     store._script = iter([Fault.AFTER, Fault.BEFORE])
     async with writer_of(threaded, max_records=3, tries=2) as writer:
-        outcomes = await asyncio.gather(*(writer.write(*made_line(index)) for index in range(3)), return_exceptions=True)
+        outcomes = await asyncio.gather(
+            *(writer.write(*made_line(index)) for index in range(3)), return_exceptions=True
+        )
         assert [type(outcome) for outcome in outcomes] == [ShardNotWritten] * 3
         keys = await asyncio.gather(*(writer.write(*made_line(index)) for index in range(3)))
         statistics = writer.statistics()
@@ -220,9 +227,10 @@ async def test_f15_a_success_brings_the_failed_shards_along(store: FaultStore, t
         with pytest.raises(ShardNotWritten):
             await writer.write(*made_line(0))
         await writer.write(*made_line(1))
-        await writer.flush()
+        while writer.statistics().uploading:
+            await asyncio.sleep(0)
+        assert stored_indices(store) == [0, 1]
         assert writer.statistics().waiting_records == 0
-    assert stored_indices(store) == [0, 1]
 
 
 async def test_another_record_of_the_same_job_is_not_taken_for_the_failed_one(

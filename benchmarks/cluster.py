@@ -1,0 +1,120 @@
+"""A whole Parley on this machine: Redis, an object store, the model's stand-in and workers, fed by `parley submit`."""
+
+import json
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.children import Child, child
+from benchmarks.options import StoreKind
+from benchmarks.process_tree import cpu_seconds
+from benchmarks.servers import BUCKET, PARLEY, RedisServer, mock_model, redis_server, s3_server, worker
+from benchmarks.workload import MODEL_CALLS, TOOL_CALLS, write_files
+
+_LONGEST_RUN_SECONDS = 3600.0
+_BLOCKED = re.compile(r"event loop was blocked.*?seconds=?\S*?([0-9.]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class RunCost:
+    """What one run of W+ used; CPU in milliseconds per conversation."""
+
+    worker_ms: float
+    redis_ms: float
+    submit_ms: float
+    wall_seconds: float
+    conversations: int
+
+    @property
+    def per_second(self) -> float:
+        """Conversations per second from submit's start to its end."""
+        return self.conversations / self.wall_seconds
+
+
+@dataclass
+class Cluster:
+    """What a benchmark drives."""
+
+    folder: Path
+    redis: RedisServer
+    results: str
+    environment: Mapping[str, str]
+    runs: int = 0
+    _parts: ExitStack = field(default_factory=ExitStack)
+
+    def worker(self, in_flight: int) -> Child:
+        """Start one more worker process; it ends with the cluster."""
+        number = len(list(self.folder.glob("worker-*.log"))) + 1
+        started = worker(
+            self.redis.url, self.folder, in_flight=in_flight, environment=self.environment, number=number
+        )
+        return self._parts.enter_context(started)
+
+    def mock_model(self, latency_ms: float = 200) -> str:
+        """Start the model's stand-in; its base URL."""
+        return self._parts.enter_context(mock_model(self.folder, latency_ms=latency_ms))
+
+    def run(self, base_url: str, conversations: int, workers: Sequence[Child]) -> RunCost:
+        """Submit W, wait until each job is settled, and say what that cost the workers. RuntimeError if one is not ok."""
+        self.runs += 1
+        name = f"w-{self.runs}"
+        recipe, jobs = write_files(self.folder, base_url, conversations, name=name)
+        command = [*PARLEY, "submit", recipe, "--jobs", jobs, "--results", self.results, "--broker", self.redis.url]
+        before, redis_before = sum(cpu_seconds(each.pid) for each in workers), self.redis.cpu_seconds()
+        started = time.monotonic()
+        with child([*command, "--json"], self.folder / f"submit-{name}.log", self.environment) as feeder:
+            feeder_seconds = _cpu_until_the_end(feeder)
+            summary = json.loads(feeder.finish(within_seconds=60))
+        wall_seconds = time.monotonic() - started
+        _check(summary, conversations)
+        worker_seconds = sum(cpu_seconds(each.pid) for each in workers) - before
+        return RunCost(
+            worker_ms=worker_seconds * 1000 / conversations,
+            redis_ms=(self.redis.cpu_seconds() - redis_before) * 1000 / conversations,
+            submit_ms=feeder_seconds * 1000 / conversations,
+            wall_seconds=wall_seconds,
+            conversations=conversations,
+        )
+
+    def longest_blocks_seconds(self) -> list[float]:
+        """Return how long the workers' loops were blocked each time they said so (from one second on)."""
+        logs = [path.read_text(errors="replace") for path in self.folder.glob("worker-*.log")]
+        return [float(found[1]) for log in logs for found in _BLOCKED.finditer(log)]
+
+
+@contextmanager
+def cluster(store: StoreKind) -> Iterator[Cluster]:
+    """Run the parts that all workers share for the block; everything lies in a temporary folder."""
+    folder = Path(tempfile.mkdtemp(prefix="parley-benchmark-"))
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        environment = stack.enter_context(s3_server(folder)) if store == "s3" else {}
+        results = f"s3://{BUCKET}/results" if store == "s3" else str(folder / "results")
+        server = stack.enter_context(redis_server(folder / "redis"))
+        parts = stack.enter_context(ExitStack())
+        yield Cluster(folder, server, results, environment, _parts=parts)
+
+
+def _cpu_until_the_end(feeder: Child) -> float:
+    """Look at the feeder's CPU time until it has ended; its last tenth of a second is missing."""
+    seconds, deadline = 0.0, time.monotonic() + _LONGEST_RUN_SECONDS
+    while feeder.process.poll() is None and time.monotonic() < deadline:
+        try:
+            seconds = cpu_seconds(feeder.pid)
+        except ProcessLookupError:
+            break
+        time.sleep(0.1)
+    return seconds
+
+
+def _check(summary: Mapping[str, Any], conversations: int) -> None:
+    usage = summary["usage"]
+    wanted = (conversations, conversations * MODEL_CALLS, conversations * TOOL_CALLS)
+    if (summary["ok"], usage["model_calls"], usage["tool_calls"]) != wanted:
+        raise RuntimeError(f"the run did not play W to its end: {summary}")

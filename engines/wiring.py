@@ -1,0 +1,114 @@
+"""From the tools block and its registry to the one engine that a worker talks to."""
+
+from engines.configuration import ToolsConfiguration
+from engines.engine import ToolEngine
+from engines.errors import ConfigurationInvalid, Place, UnknownEngine
+from engines.kind_settings import EngineParts
+from engines.kinds import ENGINE_KINDS, UNAVAILABLE_ENGINE_KINDS, BuildEngine
+from engines.multi import MultiToolEngine
+from engines.nearest import hint, listed
+from engines.plain import JSONObject
+from engines.registry import ToolRegistry
+from engines.speak import SpeakFor
+from engines.toolset import Toolset
+
+
+def build_engine(configuration: ToolsConfiguration, registry: ToolRegistry, *, speak_for: SpeakFor) -> ToolEngine:
+    """Build every engine that a namespace is answered by, behind one that routes; ConfigurationInvalid says where.
+
+    Engines that are defined but not used are not built, so that a block may keep them for another day.
+    """
+    for name, settings in configuration.engines.items():
+        _check_kind(name, settings)
+    return _Wiring(configuration, registry, speak_for).wired()
+
+
+class _Wiring:
+    """One build: engines by name, each built once, with the ones under way to notice circles."""
+
+    def __init__(self, configuration: ToolsConfiguration, registry: ToolRegistry, speak_for: SpeakFor) -> None:
+        self._configuration = configuration
+        self._registry = registry
+        self._speak_for = speak_for
+        self._built: dict[str, ToolEngine] = {}
+        self._under_way: list[str] = []
+        self._namespaces = self._namespaces_by_engine()
+
+    def wired(self) -> ToolEngine:
+        routes = {toolset.namespace: self._engine_of(toolset) for toolset in self._registry.toolsets.values()}
+        engines = {name: self.engine_named(name, ("engines", name)) for name in dict.fromkeys(routes.values())}
+        return MultiToolEngine(engines, routes)
+
+    def engine_named(self, name: str, at: Place) -> ToolEngine:
+        """Return the engine, building it when it is asked for first."""
+        if name in self._built:
+            return self._built[name]
+        if name not in self._configuration.engines:
+            raise UnknownEngine(f"no engine {name!r}; {hint(name, self._configuration.engines)}", at=at)
+        if name in self._under_way:
+            circle = " → ".join([*self._under_way, name])
+            raise ConfigurationInvalid(f"engines route in a circle: {circle}; break it", at=at)
+        settings = self._configuration.engines[name]
+        parts = EngineParts(
+            name=name,
+            settings=settings,
+            toolsets=tuple(self._registry.toolsets[namespace] for namespace in self._namespaces.get(name, ())),
+            registry=self._registry,
+            speak_for=self._speak_for,
+            engine_named=self.engine_named,
+        )
+        self._under_way.append(name)
+        self._built[name] = _builder(name, settings)(parts)
+        self._under_way.pop()
+        return self._built[name]
+
+    def _engine_of(self, toolset: Toolset) -> str:
+        """Return the engine's name: the one the registry entry says, else the only one there is."""
+        if toolset.engine is not None:
+            if toolset.engine not in self._configuration.engines:
+                message = f"no engine {toolset.engine!r}; {hint(toolset.engine, self._configuration.engines)}"
+                raise UnknownEngine(message, at=(*self._entry_of(toolset), "engine"))
+            return toolset.engine
+        if len(self._configuration.engines) == 1:
+            return next(iter(self._configuration.engines))
+        defined = listed(self._configuration.engines)
+        cause = f"several are defined ({defined})" if defined else "none is defined under engines"
+        raise ConfigurationInvalid(
+            f"namespace {toolset.namespace!r} names no engine and {cause}; say `engine:`", at=self._entry_of(toolset)
+        )
+
+    def _entry_of(self, toolset: Toolset) -> Place:
+        """Return where the namespace's registry entry stands, as near as the entries themselves tell."""
+        for index, entry in enumerate(self._configuration.registry):
+            if entry.get("namespace") == toolset.namespace:
+                return ("registry", index)
+        return ("registry",)
+
+    def _namespaces_by_engine(self) -> dict[str, list[str]]:
+        """Return which namespaces reach which engine, also by way of engines that route."""
+        reached: dict[str, list[str]] = {}
+        for toolset in self._registry.toolsets.values():
+            name: str | None = self._engine_of(toolset)
+            while name is not None and toolset.namespace not in reached.setdefault(name, []):
+                reached[name].append(toolset.namespace)
+                name = self._next_engine(name, toolset.namespace)
+        return reached
+
+    def _next_engine(self, name: str, namespace: str) -> str | None:
+        routes = self._configuration.engines.get(name, {}).get("routes")
+        return routes.get(namespace) if isinstance(routes, dict) else None
+
+
+def _check_kind(name: str, settings: JSONObject) -> None:
+    kind = settings.get("type")
+    if kind not in ENGINE_KINDS and kind not in UNAVAILABLE_ENGINE_KINDS:
+        cause = "the type is missing" if kind is None else f"no engines of type {kind!r}"
+        raise ConfigurationInvalid(f"{cause}; {hint(str(kind), ENGINE_KINDS)}", at=("engines", name, "type"))
+
+
+def _builder(name: str, settings: JSONObject) -> BuildEngine:
+    kind = settings["type"]
+    if kind in UNAVAILABLE_ENGINE_KINDS:
+        message = f"engines of type {kind!r} are not available in this version; there are: {listed(ENGINE_KINDS)}"
+        raise ConfigurationInvalid(message, at=("engines", name, "type"))
+    return ENGINE_KINDS[kind]

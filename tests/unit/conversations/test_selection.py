@@ -1,0 +1,105 @@
+"""Which tools a job is offered, and that the same choice is encoded once."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from conversations.errors import ToolChoiceInvalid
+from conversations.selection import Selector, ToolSelection
+from engines.configuration import SampleSettings, ToolsConfiguration
+from engines.errors import ConfigurationInvalid
+from engines.loading import load_registry
+from engines.registry import ToolRegistry
+from engines.tool import Tool
+
+
+def registry(count: int = 3) -> ToolRegistry:
+    tools = [{"name": f"t{number}", "parameters": {"type": "object", "properties": {}}} for number in range(count)]
+    block = {"registry": [{"type": "inline", "namespace": space, "tools": tools} for space in ("a", "b")]}
+    return load_registry(ToolsConfiguration.model_validate(block), folder=Path(), environment={})
+
+
+def names_of(selection: ToolSelection) -> list[str]:
+    return [tool.qualified_name for tool in selection.tools]
+
+
+def test_all_tools_are_offered_unless_a_job_says_otherwise() -> None:
+    assert len(Selector(registry()).select(None).tools) == 6
+
+
+def test_a_job_chooses_by_pattern_and_leaves_out_what_it_disables() -> None:
+    selection = Selector(registry()).select(["a::*", "b::t1"], ["a::t0"])
+    assert names_of(selection) == ["a::t1", "a::t2", "b::t1"]
+    assert selection.wire_names() == ["a__t1", "a__t2", "b__t1"]
+
+
+def test_no_patterns_at_all_mean_no_tools() -> None:
+    selection = Selector(registry()).select([])
+    assert (selection.tools, selection.native, selection.encoded) == ([], [], b"[]")
+
+
+def test_a_pattern_that_names_no_tool_is_an_error_with_the_nearest() -> None:
+    with pytest.raises(ConfigurationInvalid, match=r"no tool 'a::t7'; did you mean 'a::t2'"):
+        Selector(registry()).select(["a::t7"])
+
+
+def test_the_native_definitions_are_encoded_once_for_every_job_with_the_same_tools() -> None:
+    selector = Selector(registry())
+    first = selector.select(["a::*"])
+    assert selector.select(["a::t0", "a::t1", "a::t2"]) is first
+    assert selector.select(["a::*", "b::t0"], ["b::*"]) is first
+    assert orjson.loads(first.encoded) == first.native
+
+
+def test_a_draw_is_the_same_for_a_job_on_every_worker_and_differs_between_jobs() -> None:
+    sample = SampleSettings(type="tc/random", k=2)
+    here, there = Selector(registry(20), sample), Selector(registry(20), sample)
+    drawn = [names_of(here.select(None, seed=seed)) for seed in range(20)]
+    assert drawn == [names_of(there.select(None, seed=seed)) for seed in range(20)]
+    assert {len(names) for names in drawn} == {2}
+    assert len({tuple(names) for names in drawn}) > 10
+
+
+def test_a_job_that_leaves_fewer_tools_than_the_draw_wants_gets_all_of_them() -> None:
+    selector = Selector(registry(), SampleSettings(type="tc/random", k=5))
+    assert sorted(names_of(selector.select(["a::t0", "a::t1"], seed=1))) == ["a::t0", "a::t1"]
+    assert selector.select([], seed=1).tools == []
+
+
+def test_the_number_of_kept_selections_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conversations.selection.SELECTIONS_KEPT", 4)
+    selector = Selector(registry(20), SampleSettings(type="tc/random", k=3))
+    for seed in range(50):
+        selector.select(["a::*"], [f"a::t{seed % 20}"], seed=seed)
+    assert len(selector._selections) <= 4
+    assert len(selector._choices) <= 4
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        (None, None),
+        ("auto", "auto"),
+        ("required", "required"),
+        ("a::t1", {"type": "function", "function": {"name": "a__t1"}}),
+        ("a__t1", {"type": "function", "function": {"name": "a__t1"}}),
+        (
+            {"type": "function", "function": {"name": "a::t1"}},
+            {"type": "function", "function": {"name": "a__t1"}},
+        ),
+    ],
+)
+def test_u5_a_tool_choice_is_spelled_as_the_wire_does(given: object, sent: object) -> None:
+    assert Selector(registry()).select(None).choice(given) == sent
+
+
+@pytest.mark.parametrize("given", ["a::t9", {"type": "function", "function": {"name": "b::t0"}}, {"type": "x"}, 3, []])
+def test_u5_a_forced_tool_that_is_not_offered_is_an_error(given: object) -> None:
+    with pytest.raises(ToolChoiceInvalid, match="^tool_choice: "):
+        Selector(registry()).select(["a::*"]).choice(given)
+
+
+def test_external_tools_are_offered_like_all_others() -> None:
+    selection = ToolSelection.of([Tool("x", "e"), Tool("y", "e")], external=["e::y"])
+    assert (selection.external, selection.wire_names()) == (frozenset({"e::y"}), ["e__x", "e__y"])

@@ -63,7 +63,7 @@ def _by_hand(running: Cluster, transport: Transport, base_url: str, options: Opt
 
 def _figures(rounds: _Rounds, options: Options, blocks: Sequence[float]) -> list[Figure]:
     costs, where = rounds.costs, f"{options.in_flight} in flight, {options.store}"
-    blocked = Figure.plain("times the worker's loop was blocked for a second or more", [len(blocks)], "times", 0)
+    blocked = Figure.plain("times the worker's loop was blocked for a second or more", [len(blocks)], "times")
     return [
         Figure.of_cpu(f"W+, worker process tree, {where}", rounds.ours, LIMIT_CPU_MS),
         Figure.of_cpu("W by hand, AsyncOpenAI + aiohttp", rounds.aiohttp),

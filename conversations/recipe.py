@@ -9,8 +9,9 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 from conversations.errors import RecipeInvalid
 from conversations.messages import JSONObject
 from conversations.models.settings import ModelSettings
+from conversations.places import Place, followed, written
 from conversations.policy.limits import Limits
-from conversations.references import Place, Reference, has_reference, references_in, resolve_references, written
+from conversations.references import Reference, has_reference, references_in, resolve_references
 from engines.configuration import ToolsConfiguration
 
 _Block = TypeVar("_Block", bound=BaseModel)
@@ -31,7 +32,8 @@ class ConversationSettings(BaseModel):
     @classmethod
     def _has_no_simulated_user(cls, data: Any) -> Any:
         if isinstance(data, dict) and "user" in data:
-            raise ValueError("`user` (a simulated user) is not available in this version; remove it")
+            later = PydanticCustomError("later", "a simulated user is not available in this version; remove it")
+            raise ValidationError.from_exception_data("user", [InitErrorDetails(type=later, loc=("user",), input=None)])
         return data
 
 
@@ -120,14 +122,10 @@ def _validated(
         raise RecipeInvalid(f"{written((name, *line['loc']))}: {line['msg']} (references resolved)") from None
 
 
-def _value_at(model: Any, place: Place) -> Any:
-    """The value an error is about; None when the error is about the block as a whole or a key that is missing."""
-    for step in place:
-        if isinstance(model, dict):
-            model = model.get(step)
-        elif isinstance(model, list) and isinstance(step, int):
-            model = model[step]
-    return model if place else None
+def _value_at(model: JSONObject, place: Place) -> Any:
+    """The value an error is about; None when it is about the block as a whole or about a key that is missing."""
+    depth, value = followed(model, place)
+    return None if depth == 0 or (depth < len(place) and isinstance(value, dict)) else value
 
 
 def _error_type(line: ErrorDetails) -> str | PydanticCustomError:

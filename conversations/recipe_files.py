@@ -12,11 +12,12 @@ from pydantic_core import ErrorDetails
 from conversations.errors import RecipeInvalid
 from conversations.messages import JSONObject
 from conversations.models.settings import ModelSettings
+from conversations.places import Place, followed
 from conversations.recipe import Recipe, find_references
 from conversations.recipe_source import RecipeSource
 from conversations.recipe_toml import read_toml
 from conversations.recipe_yaml import read_yaml
-from conversations.references import BROKEN, SPELLING, Place, broken_references_in, resolve_references
+from conversations.references import BROKEN, SPELLING, broken_references_in, resolve_references
 from engines.errors import ConfigurationInvalid
 from engines.nearest import hint
 from engines.plain import canonical
@@ -40,10 +41,7 @@ class LoadedRecipe:
 
     def located(self, error: ConfigurationInvalid) -> RecipeInvalid:
         """An error of the tools block with its file, line and column."""
-        at = tuple(error.at)
-        if at and at[0] == "registry" and isinstance(self.source.data.get("tools"), list):
-            at = at[1:]  # a list stands for its registry
-        return self.source.invalid(("tools", *at), error.message)
+        return self.source.invalid(_inside(self.source.data, ("tools", *error.at)), error.message)
 
 
 def load_recipe(path: Path) -> LoadedRecipe:
@@ -134,14 +132,10 @@ def _message(line: ErrorDetails) -> str:
 
 def _inside(data: Any, place: Place) -> Place:
     """The part of an error's path that leads through the file: pydantic adds names of union members."""
-    for depth, step in enumerate(place):
-        if isinstance(data, dict) and step in data:
-            data = data[str(step)]
-        elif isinstance(data, list) and isinstance(step, int) and step < len(data):
-            data = data[step]
-        else:
-            return place[:depth]
-    return place
+    if place[:2] == ("tools", "registry") and isinstance(data.get("tools"), list):
+        place = ("tools", *place[2:])  # a list stands for its registry
+    depth, _ = followed(data, place)
+    return place[:depth]
 
 
 def _known_keys(place: Place) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from conversations.errors import RecipeInvalid
 from conversations.messages import JSONObject
-from conversations.references import Place, written
+from conversations.places import Place, followed, written
 
 
 class Position(NamedTuple):
@@ -33,9 +33,13 @@ class RecipeSource:
             place, known = place[:-1], self.keys
         return known.get(place, Position(1, 1))
 
+    def _is_block(self, place: Place) -> bool:
+        depth, value = followed(self.data, place)
+        return depth == len(place) and (value is None or isinstance(value, dict | list))
+
     def invalid(self, place: Place, message: str, *, hint: str = "", of_key: bool = False) -> RecipeInvalid:
-        """The error `file:line:column: path: message; hint`."""
-        at = self.position(place, of_key=of_key)
+        """The error `file:line:column: path: message; hint`; about a whole block it stands at the block's key."""
+        at = self.position(place, of_key=of_key or self._is_block(place))
         said = f"{written(place)}: {message}" if place else message
         return RecipeInvalid(said, file=self.file, line=at.line, column=at.column, hint=hint)
 

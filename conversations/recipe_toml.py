@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from conversations.errors import RecipeInvalid
+from conversations.places import Place
 from conversations.recipe_source import Position, RecipeSource, plain_scalar
-from conversations.references import Place
 
 _TABLE = re.compile(r"\s*(?P<many>\[)?\[(?P<key>[^\[\]]+)\]")
 _ASSIGNMENT = re.compile(r"(?P<indent>\s*)(?P<key>(?:\"[^\"]*\"|'[^']*'|[A-Za-z0-9_\-.\s])+?)\s*=\s*(?=\S)")

@@ -8,8 +8,8 @@ from typing import Any
 
 from conversations.errors import RecipeInvalid
 from conversations.messages import JSONObject
+from conversations.places import Place
 from conversations.recipe_source import Position, RecipeSource, plain_scalar
-from conversations.references import Place
 
 MOST_LEVELS = 64
 MOST_ALIASES = 100
@@ -45,22 +45,25 @@ def read_yaml(text: str, file: str) -> RecipeSource:
 
 def _check_events(events: Any, file: str) -> None:
     """Refuse what could hurt while it is still a stream of events: nothing is built or expanded yet."""
-    level = aliases = 0
+    open_anchors: list[str | None] = []
+    aliases = 0
     for event in events:
         kind = type(event).__name__
         at = {"file": file, "line": event.start_mark.line + 1, "column": event.start_mark.column + 1}
         if getattr(event, "tag", None):
             raise RecipeInvalid(f"the tag {_shown(event.tag)} is not allowed in a recipe", hint="remove it", **at)
         if kind in {"MappingStartEvent", "SequenceStartEvent"}:
-            level += 1
-            if level > MOST_LEVELS:
+            open_anchors.append(event.anchor)
+            if len(open_anchors) > MOST_LEVELS:
                 raise RecipeInvalid(f"nested deeper than {MOST_LEVELS} levels", **at)
         elif kind in {"MappingEndEvent", "SequenceEndEvent"}:
-            level -= 1
+            open_anchors.pop()
         elif kind == "AliasEvent":
             aliases += 1
             if aliases > MOST_ALIASES:
                 raise RecipeInvalid(f"more than {MOST_ALIASES} aliases (`*name`)", hint="write the values out", **at)
+            if event.anchor in open_anchors:
+                raise RecipeInvalid(f"`*{event.anchor}` stands inside of what it names", **at)
 
 
 @dataclass(slots=True)
@@ -82,7 +85,7 @@ class _Reading:
                 self.keys[place] = Position(line + 1, column + 1)
                 self.values[place] = Position(value_line + 1, value_column + 1)
             if not isinstance(key, str):
-                raise self._invalid(place, f"the key {key!r} is not text", hint="put it in quotes")
+                raise self._invalid(place, f"the key {key!r} is not text", hint="put it in quotes", of_key=True)
             plain[_with_references(key)] = self._value(value, place)
         return plain
 
@@ -112,9 +115,9 @@ class _Reading:
         except ValueError as error:
             raise self._invalid(at, str(error)) from None
 
-    def _invalid(self, place: Place, message: str, *, hint: str = "") -> RecipeInvalid:
+    def _invalid(self, place: Place, message: str, *, hint: str = "", of_key: bool = False) -> RecipeInvalid:
         source = RecipeSource(self.file, {}, self.keys, self.values)
-        return source.invalid(place, message, hint=hint)
+        return source.invalid(place, message, hint=hint, of_key=of_key)
 
 
 def _with_references(text: str) -> str:

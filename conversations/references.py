@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from conversations.errors import RecipeInvalid
+from conversations.places import Place, written
 
 FILE_PREFIX = "file:"
 MOST_FILE_BYTES = 64 << 10
-Place = tuple[str | int, ...]
 
 _TOKEN = re.compile(r"\$\$\{|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}|\$\{")
 _ESCAPED, _OPENING = "$${", "${"
@@ -79,12 +79,6 @@ def read_reference_file(path: str) -> str:
     if len(content) > MOST_FILE_BYTES:
         raise ValueError(f"longer than {MOST_FILE_BYTES} bytes")
     return content.decode().rstrip("\r\n")
-
-
-def written(place: Place) -> str:
-    """A path as people write it: `tools.registry[2].engine`."""
-    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
-    return text.removeprefix(".")
 
 
 def _resolved_text(text: str, environment: Mapping[str, str], read: Callable[[str], str], at: Place) -> str:

@@ -1,11 +1,10 @@
 """The loop: asks the model, runs its calls, and yields each message once it is part of the history."""
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from itertools import takewhile
-from typing import Any, TypeVar
+from typing import Any
 
-from conversations import answers
+from conversations import answers, edits
 from conversations.errors import HistoryInvalid, RunnerUsed
 from conversations.history import answers_after, call_ids_in, mended, with_unique_call_ids
 from conversations.messages import JSONObject, Message, call_ids_of
@@ -14,6 +13,7 @@ from conversations.policy.limits import Limits
 from conversations.selection import ToolSelection
 from conversations.state import AWAITING_TOOL_RESULTS, ERROR, State
 from conversations.steps import AskModel, Finish, Pause, RefuseCalls, RunCalls, Step, failure, next_step
+from conversations.time_budget import TimeBudget
 from conversations.wire.openai import parse_calls, result_message
 from engines.chance import derive_seed
 from engines.engine import ToolEngine
@@ -21,7 +21,6 @@ from engines.errors import TurnAborted
 from engines.tool import ToolCall, ToolResult
 
 _SEED_RANGE = 2**31  # some model servers take no larger seed
-_Value = TypeVar("_Value")
 
 
 class ToolRunner:
@@ -54,7 +53,7 @@ class ToolRunner:
             state.replace(history)
         self._taken = call_ids_in(state.messages) | self._entries.keys()
         self._held: Message | None = None  # the assistant message that the caller is looking at
-        self._deadline: float | None = None
+        self._time = TimeBudget(limits.max_seconds)
         self._is_used = False
 
     def __aiter__(self) -> AsyncIterator[Message]:
@@ -77,11 +76,7 @@ class ToolRunner:
 
         Then it stays, and its results come before what is added here (rules A2-A5). HistoryInvalid changes nothing.
         """
-        kept: Sequence[Message] = self.state.messages
-        held = self._held
-        if held is not None and (not call_ids_of(held) or _making(call_ids_of(held), messages) is not None):
-            kept = [message for message in kept if message is not held]
-        self._take_over(mended([*kept, *messages]), same_until=len(kept))
+        self._take_over(edits.appended(self.state.messages, self._held, messages), keeps_encodings=True)
 
     def set_messages(self, messages: Sequence[Message]) -> None:
         """Put another history in place (rule A7: also a mutation).
@@ -89,10 +84,7 @@ class ToolRunner:
         When the yielded message made calls and is missing in it, it goes in before what was added, or, when the rest
         was rewritten too, at the end: its calls get their results. HistoryInvalid changes nothing.
         """
-        changed = list(messages)
-        if self._held is not None and (call_ids := call_ids_of(self._held)) and _making(call_ids, changed) is None:
-            changed.insert(self._place_of_held(call_ids, changed), self._held)
-        self._take_over(mended(changed), same_until=0)
+        self._take_over(edits.replaced(self.state.messages, self._held, messages), keeps_encodings=False)
 
     async def tool_messages(self) -> list[Message]:
         """The answers to the calls of the yielded message, which run now unless they ran before (rules A4, A6)."""
@@ -127,8 +119,7 @@ class ToolRunner:
     # The loop
 
     async def _messages(self) -> AsyncIterator[Message]:
-        if self._limits.max_seconds is not None:
-            self._deadline = asyncio.get_running_loop().time() + self._limits.max_seconds
+        self._time.start()
         if self.state.status == AWAITING_TOOL_RESULTS:
             self.state.reopen()
         while True:
@@ -148,7 +139,7 @@ class ToolRunner:
                     return
 
     def _next_step(self) -> Step:
-        return next_step(self.state, self._limits, is_out_of_time=self._is_out_of_time())
+        return next_step(self.state, self._limits, is_out_of_time=self._time.is_used_up)
 
     def _end(self, step: Pause | Finish) -> None:
         if isinstance(step, Pause):
@@ -158,8 +149,8 @@ class ToolRunner:
 
     def _while_unedited(self, messages: list[Message]) -> Iterator[Message]:
         """The messages, until a caller changes the history they are in."""
-        edits = self.state.edits
-        return takewhile(lambda _: self.state.edits == edits, messages)
+        before = self.state.edits
+        return takewhile(lambda _: self.state.edits == before, messages)
 
     async def _ask(self, step: AskModel) -> Message | None:
         """Append the model's reply; None when time ran out."""
@@ -175,7 +166,7 @@ class ToolRunner:
             seed=derive_seed(self._seed, "turn", state.turns) % _SEED_RANGE,
             session_id=self._session_id,
         )
-        reply = await self._in_time(self._model.ask(request))
+        reply = await self._time.within(self._model.ask(request))
         if reply is None:
             return None
         message = with_unique_call_ids(reply.message, self._taken, str(len(state.messages)))
@@ -204,7 +195,7 @@ class ToolRunner:
         answered_here = sum(call_id in self._entries for call_id in call_ids_of(made_by))
         plan = answers.plan(made_by, call_ids, self._tools, self._limits, self.state.tool_calls - answered_here)
         try:
-            results = await self._in_time(self._engine.execute(self._session_id, plan.calls)) if plan.calls else []
+            results = await self._time.within(self._engine.execute(self._session_id, plan.calls)) if plan.calls else []
         except TurnAborted as aborted:
             self._abandon_turn(made_by, str(aborted))
             return
@@ -213,7 +204,7 @@ class ToolRunner:
             self.state.wait_for(plan.external)
 
     def _abandon_turn(self, made_by: Message, cause: str) -> None:
-        index = self._index_of(made_by)
+        index = edits.index_of(made_by, self.state.messages)
         if index is not None:
             self.state.remove(index)
         self.state.finish(ERROR, failure("tool_failed", cause))
@@ -223,40 +214,26 @@ class ToolRunner:
         self._entries.update((entry["call_id"], entry) for entry in entries)
 
     def _insert_answers(self, made_by: Message) -> list[Message]:
-        """Put the answers known so far behind their message, in call order; what was added."""
-        index = self._index_of(made_by)
+        """Put the answers known so far behind their message; what was added."""
+        index = edits.index_of(made_by, self.state.messages)
         if index is None:
             return []
-        call_ids = call_ids_of(made_by)
         present = answers_after(self.state.messages, index)
-        new = [call_id for call_id in call_ids if call_id in self._entries and call_id not in present]
-        added = [self._tool_message(call_id) for call_id in new]
-        if not present:
-            self.state.insert(index + 1, added)
-        else:
-            self._insert_between(index, call_ids, {message["tool_call_id"]: message for message in added})
-        return added
-
-    def _insert_between(self, index: int, call_ids: Sequence[str], added: dict[str, Message]) -> None:
-        position = index + 1
-        for call_id in call_ids:
-            if call_id in added:
-                self.state.insert(position, [added[call_id]])
-            elif call_id not in answers_after(self.state.messages, index):
-                continue
-            position += 1
+        new = [call_id for call_id in call_ids_of(made_by) if call_id in self._entries and call_id not in present]
+        added = {call_id: self._tool_message(call_id) for call_id in new}
+        self.state.answer(index, added)
+        return list(added.values())
 
     def _tool_message(self, call_id: str) -> Message:
         return result_message(call_id, ToolResult.from_dict(self._entries[call_id]))
 
-    # Edits
-
-    def _take_over(self, history: list[Message], *, same_until: int) -> None:
+    def _take_over(self, history: list[Message], *, keeps_encodings: bool) -> None:
         """Make this the history; the encodings of its first messages stay, as far as they are the same objects."""
         state = self.state
         same = 0
-        while same < min(same_until, len(state.messages), len(history)) and history[same] is state.messages[same]:
-            same += 1
+        if keeps_encodings:
+            pairs = zip(history, state.messages, strict=False)
+            same = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], pairs))
         if same == 0:
             state.replace(history)
         else:
@@ -264,40 +241,5 @@ class ToolRunner:
             state.append(*history[same:])
         state.reopen()
         self._taken |= call_ids_in(history)
-        if self._held is not None and (at := _making(call_ids_of(self._held), history)) is not None:
+        if self._held is not None and (at := edits.maker_of(call_ids_of(self._held), history)) is not None:
             self._held = history[at]
-
-    def _place_of_held(self, call_ids: Sequence[str], changed: Sequence[Message]) -> int:
-        """Before what the caller added; at the end when the rest was rewritten too; never behind its own answers."""
-        index = self._index_of(self._held)
-        before = self.state.messages[:index]
-        place = len(before) if index is not None and list(changed[:index]) == before else len(changed)
-        answered = (at for at, message in enumerate(changed) if message.get("tool_call_id") in call_ids)
-        return min(place, next(answered, place))
-
-    def _index_of(self, wanted: Message | None) -> int | None:
-        return next((index for index, message in enumerate(self.state.messages) if message is wanted), None)
-
-    # Time
-
-    async def _in_time(self, awaitable: Awaitable[_Value]) -> _Value | None:
-        """The value, or None when the conversation's own time ran out first."""
-        if self._deadline is None:
-            return await awaitable
-        timeout = asyncio.timeout_at(self._deadline)
-        try:
-            async with timeout:
-                return await awaitable
-        except TimeoutError:
-            if timeout.expired():
-                return None
-            raise
-
-    def _is_out_of_time(self) -> bool:
-        return self._deadline is not None and asyncio.get_running_loop().time() >= self._deadline
-
-
-def _making(call_ids: Iterable[str], messages: Sequence[Message]) -> int | None:
-    """The index of the message that makes one of these calls."""
-    wanted = set(call_ids)
-    return next((index for index, message in enumerate(messages) if not wanted.isdisjoint(call_ids_of(message))), None)

@@ -1,6 +1,6 @@
 """State: everything a conversation is, as plain JSON; it grows by appending, and each message is encoded once."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -8,8 +8,8 @@ from conversations import checkpoints
 from conversations.answers import NOT_RUN
 from conversations.encoding import encode_json
 from conversations.errors import CheckpointUnusable
-from conversations.history import call_ids_in
-from conversations.messages import JSONObject, Message
+from conversations.history import answers_after, call_ids_in
+from conversations.messages import JSONObject, Message, call_ids_of
 from conversations.wire.names import WireNames
 from conversations.wire.openai import parse_calls
 from engines.tool import ToolResult
@@ -107,6 +107,18 @@ class State:
         self.messages[index:index] = messages
         self._encoded[index:index] = [encode_json(message) for message in messages]
         self._edited(index)
+
+    def answer(self, index: int, answers: Mapping[str, Message]) -> None:
+        """Put answers behind the message at `index` that made their calls, in call order, between those it has."""
+        present = answers_after(self.messages, index)
+        if not present:
+            self.insert(index + 1, list(answers.values()))
+            return
+        position = index + 1
+        for call_id in call_ids_of(self.messages[index]):
+            if call_id in answers:
+                self.insert(position, [answers[call_id]])
+            position += call_id in answers or call_id in present
 
     def remove(self, start: int, stop: int | None = None) -> None:
         """Take the messages from `start` up to `stop` (the end) out."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -66,12 +66,15 @@ class ToolEngine(ABC):
         auxdata: Mapping[str, Any] = _NO_AUXDATA,
         seed: int = 0,
         history: History | None = None,
+        namespaces: Collection[str] | None = None,
     ) -> None:
         """Start a session, from a copy of `initial_state` if given (D11); ValueError when the id is active (D7).
 
         `history` is shared by the sessions of several engines (D31) and stands in place of the state's own.
+        `namespaces` are those of the job's tools: no backend is opened for the others. None means all.
         """
         session = self._session_from(session_id, initial_state, auxdata, seed, history)
+        session.namespaces = None if namespaces is None else frozenset(namespaces)
         if self._sessions.setdefault(session_id, session) is not session:
             raise ValueError(f"Session '{session_id}' is already active. Call teardown() before re-registering.")
         async with session.lock:  # Free, so nothing else of this session comes first.
@@ -152,7 +155,7 @@ class ToolEngine(ABC):
 
     async def _recorded(self, session: Session, call: ToolCall) -> ToolResult:
         """Match, validate, perhaps fail on purpose, run, record."""
-        prepared = self._match(call)
+        prepared = self._match(call) if session.needs(call.namespace) else None
         if prepared is None:
             result = ToolResult.failed(call, ErrorType.unknown_tool, self._unknown(call))
         else:

@@ -94,10 +94,13 @@ class LocalEngine(ToolEngine):
     async def _open_session(self, session: Session) -> None:
         """Give each namespace its scratch: as the module's setup leaves it, then as the restored state had it."""
         restored = session.scratch
-        session.scratch = {namespace: {} for namespace in self.toolsets}
+        session.scratch = {namespace: {} for namespace in self.toolsets if session.needs(namespace)}
         await self._run_hook(self._on_setup, session, "setup")
         for namespace, scratch in restored.items():
             session.scratch[namespace] = scratch
+
+    async def _scratch_of(self, session: Session) -> JSONObject:
+        return {namespace: scratch for namespace, scratch in session.scratch_copy().items() if scratch}
 
     async def _close_session(self, session: Session) -> None:
         await self._run_hook(self._on_teardown, session, "teardown")
@@ -107,7 +110,7 @@ class LocalEngine(ToolEngine):
             return
         try:
             async with asyncio.timeout(ToolDefaults().timeout_seconds):
-                for namespace in self.toolsets:
+                for namespace in filter(session.needs, self.toolsets):
                     context = self._context(session, namespace, None)
                     if asyncio.iscoroutinefunction(hook):
                         await hook(session.id, context)

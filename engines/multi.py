@@ -87,7 +87,7 @@ class MultiToolEngine(ToolEngine):
                 message = f"session {session.id!r}: its state is of engine {name!r}; {hint(name, self._engines)}"
                 raise SessionStateInvalid(message)
         async with AsyncExitStack() as opened:
-            for name, engine in self._engines.items():
+            for name, engine in self._engines_of(session):
                 branch = session.history.branch()
                 await engine.setup(
                     session.id,
@@ -95,6 +95,7 @@ class MultiToolEngine(ToolEngine):
                     auxdata=session.auxdata,
                     seed=derive_seed("engine", session.seed, name),
                     history=branch,
+                    namespaces=session.namespaces,
                 )
                 opened.push_async_callback(engine.teardown, session.id)
                 session.resources[name] = branch
@@ -103,11 +104,17 @@ class MultiToolEngine(ToolEngine):
     async def _close_session(self, session: Session) -> None:
         """End every engine's session, also after one that raises (rule E5)."""
         async with AsyncExitStack() as closing:
-            for engine in self._engines.values():
+            for _, engine in self._engines_of(session):
                 closing.push_async_callback(engine.teardown, session.id)
 
+    def _engines_of(self, session: Session) -> list[tuple[str, ToolEngine]]:
+        """The engines that the session may ask: a job without tools of a namespace opens nothing on its backend."""
+        needed = {name for namespace, name in self._routes.items() if session.needs(namespace)}
+        return [(name, engine) for name, engine in self._engines.items() if name in needed]
+
     async def _scratch_of(self, session: Session) -> JSONObject:
-        return {name: await engine.get_session_scratch(session.id) for name, engine in self._engines.items()}
+        scratches = {name: await engine.get_session_scratch(session.id) for name, engine in self._engines_of(session)}
+        return {name: scratch for name, scratch in scratches.items() if scratch}
 
     async def _perform(self, session: Session, calls: Sequence[ToolCall]) -> list[ToolResult]:
         batch = self._split(session, calls)
@@ -130,7 +137,7 @@ class MultiToolEngine(ToolEngine):
             branch.rebase()
         batch = Batch(calls)
         for position, call in enumerate(calls):
-            name = self._routes.get(call.namespace)
+            name = self._routes.get(call.namespace) if session.needs(call.namespace) else None
             fault = drawn_fault(self._error_categories, seed=session.seed, call_number=session.call_count + position)
             if name is None:
                 message = f"Unknown tool '{call.qualified_name}'; known namespaces: {listed(self._routes) or 'none'}"

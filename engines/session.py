@@ -19,9 +19,14 @@ class Session:
     auxdata: Mapping[str, Any]
     history: History
     scratch: JSONObject
+    namespaces: frozenset[str] | None = None  # those of the job's tools; None: all
     call_count: int = 0
     resources: dict[str, Any] = field(default_factory=dict)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def needs(self, namespace: str) -> bool:
+        """Whether the session may be asked for tools of this namespace."""
+        return self.namespaces is None or namespace in self.namespaces
 
     def record(self, entry: HistoryEntry) -> None:
         """Append a finished call; the number of a call is how many were performed before it."""
@@ -36,6 +41,7 @@ class Session:
             auxdata=self.auxdata,
             history=self.history.branch(),
             scratch=self.scratch_copy(),
+            namespaces=self.namespaces,
             call_count=self.call_count,
             resources=self.resources,
         )

@@ -12,11 +12,12 @@ from producer.errors import (
     UsageInvalid,
 )
 from producer.exit_codes import ExitCode
-from results.errors import NotFound, ResultsError, StoreRefused, StoreUnavailable
+from results.errors import InvalidKey, NotFound, ResultsError, StoreRefused, StoreUnavailable
 
 # The first row whose kind fits decides.
 _CODES: tuple[tuple[type[Exception], ExitCode], ...] = (
     (UsageInvalid, ExitCode.USAGE),
+    (InvalidKey, ExitCode.USAGE),
     (InputInvalid, ExitCode.INVALID),
     (RunLocked, ExitCode.INVALID),
     (DependencyUnreachable, ExitCode.UNREACHABLE),

@@ -88,8 +88,8 @@ class ShardWriter:
         self._shards = self._records = self._raw_bytes = self._stored_bytes = self._tries = self._failures = 0
         self._last_error: str | None = None
 
-    async def write(self, line: bytes, entry: Entry) -> str:
-        """Return the key of the record's shard once it is durable.
+    async def write(self, line: bytes, entry: Entry, *, linger_seconds: float | None = None) -> str:
+        """Return the key of the record's shard once it is durable; `linger_seconds` shortens the wait for neighbours.
 
         Raises ShardNotWritten, RecordInvalid, SinkClosed. A cancelled caller does not cancel the shard.
         """
@@ -99,6 +99,8 @@ class ShardWriter:
         if batch is None:
             await self._wait_for_room()
             batch = self._take_in(line, entry, row)
+            if linger_seconds is not None and batch is self._filling:
+                self._hurry(linger_seconds)
         return await asyncio.shield(batch.done)
 
     async def flush(self) -> None:
@@ -187,6 +189,14 @@ class ShardWriter:
         ):
             self._seal()
         return batch
+
+    def _hurry(self, linger_seconds: float) -> None:
+        """Let the filling batch linger no longer than this from now."""
+        loop = asyncio.get_running_loop()
+        if self._linger is None or self._linger.when() > loop.time() + linger_seconds:
+            if self._linger is not None:
+                self._linger.cancel()
+            self._linger = loop.call_later(linger_seconds, self._seal)
 
     def _seal(self) -> None:
         batch, self._filling = self._filling, None

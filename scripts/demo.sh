@@ -12,6 +12,6 @@ echo
 .venv/bin/parley show "runs/$run_id" 0
 echo
 echo "The run lies in runs/$run_id: its shards in data/ (one JSON line a conversation, zstd)."
-echo "  parley status runs/$run_id          the summary again"
-echo "  parley show   runs/$run_id 7        another conversation"
-echo "  parley export runs/$run_id --help   as training data"
+echo "  .venv/bin/parley status runs/$run_id          the summary again"
+echo "  .venv/bin/parley show   runs/$run_id 7        another conversation"
+echo "  .venv/bin/parley export runs/$run_id --help   as training data"

@@ -129,7 +129,9 @@ class Attempt:
         if self.lease.is_lost or self.opened is None:
             return Lost()
         with self.worker.metrics.recording():
-            usage = await write_record(self.opened, self.claim, self.assignment, ended)
+            usage = await write_record(self.opened, self.claim, self.assignment, ended, self.lease)
+        if usage is None:
+            return Lost()
         is_ours = await self.worker.ledger.claims.settle(self.claim, ended.status, usage)
         return ended if is_ours else Lost()
 

@@ -1,20 +1,46 @@
 """Recording: from how a conversation ended to its line in a shard."""
 
+import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
+import structlog
+
 from conversations.state import State
 from jobs.ledger.claims import Claim, Usage
+from results.errors import ShardNotWritten
 from results.record import Record, encode_record, entry_of
 from workers.assignment import Assignment
 from workers.ending import Ended
+from workers.heartbeat import Lease
 from workers.open_run import OpenRun
 
+log = structlog.get_logger(__name__)
 
-async def write_record(run: OpenRun, claim: Claim, assignment: Assignment | None, ending: Ended) -> Usage:
-    """Write the job's record and return, once it is durable, what the conversation used."""
+PERMIT_LINGER_SECONDS = 0.1  # a record that holds permits waits less for its neighbours: others wait for its permits
+REWRITE_SECONDS = 5.0
+
+
+async def write_record(
+    run: OpenRun, claim: Claim, assignment: Assignment | None, ending: Ended, lease: Lease
+) -> Usage | None:
+    """Write the job's record and return, once it is durable, what the conversation used.
+
+    None when the claim was lost while the store was away.
+    """
     record = _record(claim, assignment, ending)
-    await run.sink.write(encode_record(record), entry_of(record))
+    line, entry = encode_record(record), entry_of(record)
+    linger_seconds = PERMIT_LINGER_SECONDS if claim.job.namespaces else None
+    while True:
+        try:
+            await run.sink.write(line, entry, linger_seconds=linger_seconds)
+            break
+        except ShardNotWritten as failure:
+            # The job keeps its slot: a store that is away so stops this process from taking more.
+            log.warning("record not stored yet", job=claim.job.task_id, cause=str(failure))
+            if lease.is_lost:
+                return None
+            await asyncio.sleep(REWRITE_SECONDS)
     return Usage(record.input_tokens, record.output_tokens, record.model_calls, record.tool_calls)
 
 

@@ -42,6 +42,7 @@ async def session_of(assignment: Assignment, claim: Claim, teardown_seconds: flo
             auxdata={"run_id": claim.job.run_id, "job_id": assignment.job_id, "index": claim.job.index}
             | {"metadata": assignment.line.metadata, "variables": assignment.line.variables},
             seed=assignment.seed,
+            namespaces={tool.namespace for tool in assignment.tools.tools},
         )
         yield session
     finally:

@@ -12,14 +12,15 @@ import jsonschema_rs
 import orjson
 
 from conversations.messages import JSONObject
+from conversations.models.fake_numbers import fake_number, numbers_in
 from conversations.models.fake_patterns import matching_text
 from conversations.models.fake_schemas import HARD_KEYWORDS, merged, resolved
 from conversations.models.fake_values import (
     format_of_name,
     formatted,
     identifier,
-    number_range,
     person,
+    snake,
     text_pool,
     words,
 )
@@ -30,8 +31,6 @@ _DEEPEST = 24
 _OPTIONAL_SHARE = 0.75
 _NULL_SHARE = 0.1
 _SAID_EXAMPLE = re.compile(r"(?:e\.g\.?,?|for example,?|such as|like)\s+['\"]?([^'\"(),;.]{2,40})['\"]?")
-_NUMBERS = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w])")
-_BREAKS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[\s.-]+")
 
 
 def fake_document(
@@ -70,11 +69,12 @@ def _refused(uri: str) -> Any:
 class _Writer:
     """One document in the making."""
 
-    __slots__ = ("chance", "hint", "known", "lowered", "root", "text", "turn")
+    __slots__ = ("chance", "hint", "known", "lowered", "numbers", "root", "text", "turn")
 
     def __init__(self, root: Any, chance: Random, hint: str, known: Mapping[str, Any], turn: int) -> None:
         self.root, self.chance, self.hint, self.known, self.turn = root, chance, hint, known, turn
         self.text, self.lowered = orjson.dumps(root, option=orjson.OPT_SORT_KEYS), hint.lower()
+        self.numbers = numbers_in(hint)
 
     def document(self, schema: Any, name: str, depth: int) -> Any:
         """A value for a schema found under a property of this name."""
@@ -97,7 +97,8 @@ class _Writer:
             case "array":
                 return self._array(schema, name, depth)
             case "integer" | "number":
-                return self._number(schema, name, whole=kind == "integer")
+                whole = kind == "integer"
+                return fake_number(schema, snake(name), self.chance, whole=whole, said=self.numbers[self.turn :])
             case "boolean":
                 return self.chance.random() < 0.7  # noqa: PLR2004 - most flags of a call are on
             case "null":
@@ -207,27 +208,6 @@ class _Writer:
             document = [value for place, value in enumerate(document) if value not in document[:place]]
         return document
 
-    def _number(self, schema: JSONObject, name: str, *, whole: bool) -> int | float:
-        low, high = _bounds(schema, whole=whole)
-        usual_low, usual_high = number_range(_snake(name))
-        said = [float(text) for text in _NUMBERS.findall(self.hint)] if self.hint else []
-        fitting = [value for value in said if low <= value <= high and (not whole or value.is_integer())]
-        step = schema.get("multipleOf")
-        if self.turn < len(fitting) and not step:
-            return int(fitting[self.turn]) if whole else fitting[self.turn]
-        if max(low, usual_low) <= min(high, usual_high):
-            low, high = max(low, usual_low), min(high, usual_high)
-        elif low == -math.inf:
-            low = high - 100
-        elif high == math.inf:
-            high = low + 100
-        if isinstance(step, int | float) and step > 0:
-            return _multiple(low, high, step, self.chance, whole=whole)
-        if whole:
-            return self.chance.randint(math.ceil(low), max(math.ceil(low), math.floor(high)))
-        value = round(self.chance.uniform(low, high), 2)
-        return value if low <= value <= high else self.chance.uniform(low, high)
-
     def _text(self, schema: JSONObject, name: str) -> str:
         least, most = int(schema.get("minLength") or 0), schema.get("maxLength", math.inf)
         if isinstance(schema.get("pattern"), str):
@@ -239,7 +219,7 @@ class _Writer:
             text = formatted(schema["format"], self.chance)
             if text is not None:
                 return text
-        text = self._likely_text(schema, _snake(name))
+        text = self._likely_text(schema, snake(name))
         while len(text) < least:
             text += " " + words(self.chance, 1)
         return text if len(text) <= most else text[: int(most)].rstrip().ljust(least, "a")
@@ -300,29 +280,6 @@ def _fits(kind: str, value: Any) -> bool:
             return False
 
 
-def _bounds(schema: JSONObject, *, whole: bool) -> tuple[float, float]:
-    low, high = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
-    above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
-    nudge = 1 if whole else 1e-6
-    if above is True:  # draft 4
-        low += nudge
-    elif isinstance(above, int | float) and above is not False:
-        low = max(low, (math.floor(above) + 1) if whole else above + nudge)
-    if below is True:
-        high -= nudge
-    elif isinstance(below, int | float) and below is not False:
-        high = min(high, (math.ceil(below) - 1) if whole else below - nudge)
-    return low, high
-
-
-def _multiple(low: float, high: float, step: float, chance: Random, *, whole: bool) -> int | float:
-    first, last = math.ceil(low / step), math.floor(high / step)
-    if first > last:
-        first = last = math.ceil(low / step)
-    value = chance.randint(first, last) * step
-    return int(value) if whole else round(value, 10)
-
-
 def _dependents(schema: JSONObject, chosen: Sequence[str]) -> list[str]:
     rules = _mapping(schema.get("dependentRequired")) | _mapping(schema.get("dependencies"))
     wanted: list[str] = []
@@ -336,10 +293,6 @@ def _searches(pattern: str, name: str) -> bool:
         return re.search(pattern, name) is not None
     except re.error:
         return False
-
-
-def _snake(name: str) -> str:
-    return _BREAKS.sub("_", name).lower()
 
 
 def _list(value: Any) -> list[Any]:

@@ -106,8 +106,14 @@ _TEXT_POOLS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"query|question|keyword|search|term|task|event|goal", SUBJECTS),
 )
 _POOL_PATTERNS = tuple((re.compile(pattern), pool) for pattern, pool in _TEXT_POOLS)
+_BREAKS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[\s.-]+")
 _DIGITS = "0123456789"
 _HEX = "0123456789abcdef"
+
+
+def snake(name: str) -> str:
+    """`dueDate` and `due-date` as `due_date`, the form in which names are looked up."""
+    return _BREAKS.sub("_", name).lower()
 
 
 def text_pool(name: str) -> Sequence[str] | None:
@@ -124,6 +130,11 @@ def number_range(name: str) -> tuple[float, float]:
         if pattern.search(name):
             return bounds
     return 1, 100
+
+
+def names_number(name: str) -> bool:
+    """Whether a value of this name is a number, as far as we know."""
+    return any(pattern.search(name) for pattern, _ in _NUMBER_PATTERNS)
 
 
 def format_of_name(name: str) -> str | None:

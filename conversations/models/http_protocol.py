@@ -46,11 +46,11 @@ Handler = Callable[[HTTPRequest, Callable[[HTTPAnswer], None]], None]
 class HTTPProtocol(asyncio.Protocol):
     """One connection."""
 
-    __slots__ = ("_body_start", "_buffer", "_handle", "_headers", "_is_busy", "_needed", "_transport")
+    __slots__ = ("_body_start", "_buffer", "_connections", "_handle", "_headers", "_is_busy", "_needed", "_transport")
 
-    def __init__(self, handle: Handler) -> None:
-        """`handle` gets each request in turn; the next is read when the last is answered."""
-        self._handle = handle
+    def __init__(self, handle: Handler, connections: "set[HTTPProtocol]") -> None:
+        """`handle` gets each request in turn, the next when the last is answered; open ones are in `connections`."""
+        self._handle, self._connections = handle, connections
         self._buffer = bytearray()
         self._transport: asyncio.Transport | None = None
         self._is_busy = False
@@ -60,15 +60,17 @@ class HTTPProtocol(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Remember where to write."""
         self._transport = transport  # type: ignore[assignment]  # a server's transport reads and writes
+        self._connections.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """An answer that is still due has nowhere to go."""
         self._transport = None
+        self._connections.discard(self)
 
-    @property
-    def is_open(self) -> bool:
-        """Whether somebody still listens."""
-        return self._transport is not None
+    def abort(self) -> None:
+        """Drop the connection and what is still to be sent."""
+        if self._transport is not None:
+            self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Collect until a request is whole."""

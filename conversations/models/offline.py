@@ -11,7 +11,7 @@ import orjson
 
 from conversations.messages import JSONObject, Message, assistant, text_of, tool_call, tool_calls_of
 from conversations.models.fake_json import fake_document
-from conversations.models.fake_values import words
+from conversations.models.fake_values import names_number, snake
 from conversations.models.model import Alternative, ModelReply, ModelRequest
 from conversations.models.offline_texts import answer_from_results, plain_answer, thing_of
 from conversations.models.settings import ModelSettings, OfflineSettings
@@ -23,6 +23,8 @@ _CHARS_PER_TOKEN = 4
 _CONSIDERED_TOOLS = 64
 _SIGNIFICANT_WORD = 4
 _CALL_MARK = "Tool call:"
+_COUNTING = ("calculate_", "compute_", "convert_", "count_")
+_DOING = ("create_", "generate_", "send_", "book_")
 
 
 class OfflineModel:
@@ -204,24 +206,30 @@ def _known_arguments(text: str) -> Mapping[str, Any]:
 
 
 def _plausible_object(scene: _Scene, chance: Random) -> JSONObject:
-    """A result without a schema: the arguments again, and a value or two for what the tool's name promises."""
+    """A result without a schema: the arguments again, and what the tool's name promises."""
     call = _tool_call_in(scene.question)
-    thing = thing_of(str(call.get("name", "answer")).replace("::", "__"))
-    arguments = call.get("arguments")
+    if not call:
+        return {"answer": plain_answer(scene.question, chance)}
+    given = call.get("arguments")
     echoed = (
-        {key: value for key, value in arguments.items() if not isinstance(value, dict | list)}
-        if isinstance(arguments, dict)
+        {key: value for key, value in given.items() if not isinstance(value, dict | list)}
+        if isinstance(given, dict)
         else {}
     )
-    promised: Any = fake_document({"type": chance.choice(("string", "number"))}, chance)
-    if not call:
-        promised = plain_answer(scene.question, chance)
-    return {
-        **echoed,
-        thing: promised,
-        "status": "success",
-        "reference": f"{words(chance, 1)}-{chance.randrange(1000, 10_000)}",
-    }
+    name = snake(str(call.get("name", "")).rpartition("::")[2])
+    promised = _promised_property(name)
+    schema = {"type": "object", "properties": promised, "required": list(promised)}
+    return {**echoed, **fake_document(schema, chance), "status": "success"}
+
+
+def _promised_property(name: str) -> JSONObject:
+    """`get_stock_price` promises a number, `get_lyrics` a text, `send_email` something to refer to."""
+    thing = thing_of(name)
+    if name.startswith(_COUNTING) or names_number(thing):
+        return {thing: {"type": "number"}}
+    if thing == name or name.startswith(_DOING):
+        return {"reference_id": {"type": "string"}}
+    return {thing: {"type": "string"}}
 
 
 def _spoken_chars(message: Message) -> int:

@@ -16,6 +16,7 @@ from conversations.messages import JSONObject
 from conversations.models.http_protocol import HTTPAnswer, HTTPProtocol, HTTPRequest
 from conversations.models.model import ModelReply, ModelRequest
 from conversations.models.offline import compose_reply
+from conversations.models.offline_requests import UnreadableRequest, read_request
 from conversations.models.settings import OFFLINE_MODEL, OfflineSettings
 
 _BACKLOG = 4096
@@ -85,6 +86,7 @@ class OfflineServer:
         self._log_path, self._log_file = request_log, -1
         self._chance = Random(self.settings.seed)
         self._server: asyncio.Server | None = None
+        self._connections: set[HTTPProtocol] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
@@ -98,7 +100,7 @@ class OfflineServer:
         if self._log_path is not None:
             self._log_file = os.open(self._log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         self._server = await self._loop.create_server(
-            lambda: HTTPProtocol(self._handle), self.host, self.port, backlog=_BACKLOG
+            lambda: HTTPProtocol(self._handle, self._connections), self.host, self.port, backlog=_BACKLOG
         )
         self.port = self._server.sockets[0].getsockname()[1]
         return self
@@ -106,9 +108,13 @@ class OfflineServer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop listening; connections end with the process or with their clients."""
+        """Stop listening and drop what is open."""
         if self._server is not None:
             self._server.close()
+        for connection in tuple(self._connections):
+            connection.abort()
+        while self._connections:  # noqa: ASYNC110 - each leaves in the next round of the loop
+            await asyncio.sleep(0)
         if self._log_file >= 0:
             os.close(self._log_file)
             self._log_file = -1
@@ -131,8 +137,8 @@ class OfflineServer:
             answer(_refusal(401, "the API key is missing or wrong", "invalid_api_key"))
             return
         try:
-            asked, model = _read_request(request.body, request.headers.get(b"x-session-id", b"").decode("latin-1"))
-        except _Unreadable as problem:
+            asked, model = read_request(request.body, request.headers.get(b"x-session-id", b"").decode("latin-1"))
+        except UnreadableRequest as problem:
             answer(_refusal(400, str(problem), "invalid_request_error"))
             return
         fault = self.faults.draw(self._chance)
@@ -143,9 +149,11 @@ class OfflineServer:
         if self._log_file >= 0:
             os.write(self._log_file, _log_line(seen.requests, asked, model, fault))
 
+        reply = self._answer_of(asked, model, fault)  # now, so that a bug ends the connection and leaves nobody waiting
+
         def respond() -> None:
             seen.in_flight -= 1
-            answer(self._answer_of(asked, model, fault))
+            answer(reply)
 
         assert self._loop is not None  # noqa: S101 - requests only come while the loop serves
         if self.settings.latency_ms:
@@ -195,75 +203,6 @@ async def serve(
         if ready is not None:
             ready(server.port)
         await asyncio.Event().wait()
-
-
-class _Unreadable(Exception):
-    """A body that is no chat request; the message goes to the client."""
-
-
-def _read_request(body: bytes, session_id: str) -> tuple[ModelRequest, str]:
-    try:
-        data = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise _Unreadable(f"the body is not JSON: {error.msg}") from None
-    messages = data.get("messages") if isinstance(data, dict) else None
-    if not isinstance(messages, list) or not messages or not all(isinstance(message, dict) for message in messages):
-        raise _Unreadable("messages: expected a list of at least one message")
-    if data.get("stream"):
-        raise _Unreadable("stream: the offline model answers in one piece")
-    tools = data.get("tools")
-    if tools is not None and not all(map(_is_tool, tools if isinstance(tools, list) else [None])):
-        raise _Unreadable("tools: expected a list of functions with names")
-    _check_history(messages)
-    count = data.get("n") or 1
-    if not isinstance(count, int) or not 1 <= count <= 128:  # noqa: PLR2004 - OpenAI's own limit
-        raise _Unreadable("n: expected a number from 1 to 128")
-    asked = ModelRequest(
-        messages,
-        tools=tools,
-        tool_choice=data.get("tool_choice"),
-        response_format=data.get("response_format"),
-        candidates=count,
-        logprobs=bool(data.get("logprobs")),
-        seed=data.get("seed"),
-        session_id=session_id,
-    )
-    return asked, str(data.get("model") or OFFLINE_MODEL)
-
-
-def _check_history(messages: list[JSONObject]) -> None:
-    """What real providers refuse: a call without its result, a result without its call (decision 1)."""
-    open_ids: set[Any] = set()
-    for message in messages:
-        if message.get("role") == "tool":
-            call_id = message.get("tool_call_id")
-            if call_id not in open_ids:
-                raise _Unreadable(f"messages: tool_call_id {call_id!r} answers no call of the message before it")
-            open_ids.discard(call_id)
-            continue
-        if open_ids:
-            raise _Unreadable(f"messages: tool calls without results: {', '.join(sorted(map(str, open_ids)))}")
-        calls = message.get("tool_calls")
-        if message.get("role") == "assistant" and calls:
-            open_ids = {_checked_call(call) for call in calls}
-    if open_ids:
-        raise _Unreadable(f"messages: tool calls without results: {', '.join(sorted(map(str, open_ids)))}")
-
-
-def _checked_call(call: Any) -> str:
-    function = call.get("function") if isinstance(call, dict) else None
-    if (
-        not isinstance(function, dict)
-        or not isinstance(function.get("name"), str)
-        or not isinstance(call.get("id"), str)
-    ):
-        raise _Unreadable("messages: a tool call needs an id and a function with a name")
-    return str(call["id"])
-
-
-def _is_tool(tool: Any) -> bool:
-    function = tool.get("function") if isinstance(tool, dict) else None
-    return isinstance(function, dict) and isinstance(function.get("name"), str)
 
 
 def _completion(reply: ModelReply) -> bytes:

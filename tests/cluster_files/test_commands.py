@@ -97,7 +97,7 @@ def test_the_whole_compose_cluster_makes_the_conversations_of_the_weather_exampl
     with running(cluster.command(service), cluster.environment(service), cluster.checkout) as worker:
         worker.wait_for(READY)
         with running(cluster.command("feeder"), cluster.environment("feeder"), cluster.checkout) as feeder:
-            assert feeder.process.wait(90) == 0, feeder.output + worker.output
+            assert feeder.process.wait(90) == 0, feeder.output + worker.output[-4000:]
         assert worker.stop() == 0, worker.output
 
     summary = json.loads(feeder.lines[-1])

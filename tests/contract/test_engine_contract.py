@@ -296,6 +296,15 @@ async def test_d29_an_unknown_tool_is_an_error_result_and_recorded(subject: Subj
     assert len((await state_of(subject.engine))["history"]) == 1
 
 
+async def test_a_session_answers_for_the_namespaces_of_its_job_only(subject: Subject) -> None:
+    await subject.setup("mine", namespaces={"w"})
+    await subject.setup("not mine", namespaces={"elsewhere"})
+    (answered,) = await subject.engine.execute("mine", [echo("x")])
+    (unknown,) = await subject.engine.execute("not mine", [echo("y")])
+    assert (answered.error_type, unknown.error_type) == (None, ErrorType.unknown_tool)
+    assert [text for _, text in subject.stage.runs] == ["x"]
+
+
 async def test_e3_arguments_that_break_the_schema_never_reach_the_tool(subject: Subject) -> None:
     await subject.setup()
     wrong = [ToolCall("echo", "w", {"text": 7}, "1"), ToolCall("echo", "w", {}, "2")]

@@ -16,6 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
+from producer.processes import ProcessIdentity
 from results.reading import visible_records
 from results.store import open_store
 from tests.support.cluster import (
@@ -31,6 +32,7 @@ RECIPE = """
 name: w
 model: {{provider: openai, model: mock, base_url: "{url}"}}
 conversation: {{max_turns: {max_turns}}}
+limits: {{max_attempts: 10}}
 tools:
   registry:
     - type: inline
@@ -87,7 +89,8 @@ class Desk:
 
     def start(self, *arguments: str, stdin: str = "", options: tuple[str, ...] = ("--workers", "1")) -> Started:
         process = subprocess.Popen(
-            [*PARLEY, "run", "recipe.yaml", "--json", *options, *arguments],
+            # -P as for the installed `parley`: the working folder does not come before what is installed.
+            [PARLEY[0], "-P", *PARLEY[1:], "run", "recipe.yaml", "--json", *options, *arguments],
             cwd=self.folder,
             env={**os.environ, "PYTHONPATH": str(ROOT), "PARLEY_SWEEP_SECONDS": "0.5"},
             stdin=subprocess.PIPE,
@@ -254,8 +257,6 @@ def test_f41_what_outlived_a_killed_run_is_ended_by_the_next_start(desk: Desk) -
     """Where the kernel cannot tie children to their parent, the note in the run's folder finds them."""
     ended = desk.run()
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True) as leftover:
-        from producer.processes import ProcessIdentity
-
         identity = ProcessIdentity.of(leftover.pid)
         assert identity is not None
         run = desk.folder / "runs" / ended.summary["run_id"]
@@ -311,8 +312,8 @@ def test_status_tells_the_counts_of_this_moment_while_the_run_is_made(slow_desk:
     assert "4 in flight" in said.stderr
 
 
-def test_a_redis_of_the_users_is_used_when_it_is_named(desk: Desk, shared_redis_url: Any) -> None:
-    ended = desk.run("--broker", shared_redis_url.url)
+def test_a_redis_of_the_users_is_used_when_it_is_named(desk: Desk, shared_redis_url: str) -> None:
+    ended = desk.run("--broker", shared_redis_url)
     assert ended.exit_code == 0, ended.err
     desk.check_complete(ended.summary["run_id"])
     assert not (desk.folder / "runs" / ended.summary["run_id"] / "redis").exists()

@@ -10,7 +10,6 @@ _connections: dict[str, tuple[asyncio.StreamReader, asyncio.StreamWriter]] = {}
 
 async def open_desk(session_id: str, context: Any) -> None:
     _connections[session_id] = await asyncio.open_connection("127.0.0.1", int(os.environ["DESK_PORT"]))
-    context.namespace["session"] = session_id
 
 
 async def close_desk(session_id: str, context: Any) -> None:
@@ -20,7 +19,7 @@ async def close_desk(session_id: str, context: Any) -> None:
 
 
 async def take_note(note: str, context: Any) -> dict[str, Any]:
-    reader, writer = _connections[context.namespace["session"]]
+    reader, writer = _connections[context.session_id]
     writer.write(json.dumps({"note": note}).encode() + b"\n")
     await writer.drain()
     answer: dict[str, Any] = json.loads(await reader.readline())

@@ -96,7 +96,7 @@ def test_u5_a_tool_choice_is_spelled_as_the_wire_does(given: object, sent: objec
 
 @pytest.mark.parametrize("given", ["a::t9", {"type": "function", "function": {"name": "b::t0"}}, {"type": "x"}, 3, []])
 def test_u5_a_forced_tool_that_is_not_offered_is_an_error(given: object) -> None:
-    with pytest.raises(ToolChoiceInvalid, match="^tool_choice: "):
+    with pytest.raises(ToolChoiceInvalid, match=r"^tool_choice: "):
         Selector(registry()).select(["a::*"]).choice(given)
 
 

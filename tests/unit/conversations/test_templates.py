@@ -40,7 +40,7 @@ def test_a_missing_variable_is_an_error_that_names_it() -> None:
     ],
 )
 def test_what_is_wrong_or_forbidden_is_a_typed_error(text: str) -> None:
-    with pytest.raises(TemplateInvalid, match="^template "):
+    with pytest.raises(TemplateInvalid, match=r"^template "):
         render(text, {"x": object()})
 
 

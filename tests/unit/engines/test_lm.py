@@ -160,6 +160,14 @@ async def test_d22_an_envelope_is_no_envelope_where_the_schema_declares_it() -> 
     assert result.result == {"result": {"x": 1}}
 
 
+async def test_d22_where_the_schema_declares_result_nothing_is_unwrapped() -> None:
+    output = {"type": "object", "properties": {"result": {"type": "string"}}, "required": ["result"]}
+    tool = Tool("wrapped", "w", output_parameters=output)
+    speak = ScriptedSpeak(lambda _name, _arguments: {"result": {"result": "x"}})
+    (result,) = await answers(LMToolEngine([Toolset("w", None, (tool,))], speak), tool)
+    assert result.error_type is ErrorType.schema_violation
+
+
 async def test_d22_an_invalid_answer_is_an_error() -> None:
     result = await answer({"sky": 7, "alerts": []}, STRICT)
     assert result.error == 'failed to generate valid tool result: sky: 7 is not of type "string"'

@@ -123,11 +123,12 @@ def test_what_is_wrong_is_named_with_its_place(block: Any, at: tuple[Any, ...], 
 
 
 def test_unknown_keys_of_the_block_are_refused() -> None:
-    for block in (
+    blocks: list[Any] = [
         {"registery": []},
         {"namespaces": {"w": {"statefull": True}}},
         {"sample": {"type": "tc/chain", "k": 1}},
-    ):
+    ]
+    for block in blocks:
         with pytest.raises(ValidationError):
             ToolsConfiguration.model_validate(block)
 

@@ -179,6 +179,16 @@ async def test_a_restored_scratch_stands_over_what_setup_puts_there() -> None:
     await engine.close()
 
 
+async def test_setup_and_teardown_run_for_the_namespaces_of_the_job_only() -> None:
+    log: list[Any] = []
+    engine = build(namespaces=("shop", "other"), setup="open_shop", teardown="close_shop")
+    await engine.setup("s", auxdata={"log": log}, namespaces={"shop"})
+    assert list((await engine.get_session_scratch("s"))["code"]) == ["shop"]
+    await engine.teardown("s")
+    assert [entry[0] for entry in log] == ["open", "close"]
+    await engine.close()
+
+
 async def test_a_setup_that_fails_leaves_no_session_and_says_why() -> None:
     engine = build(setup="closed_today")
     with pytest.raises(ToolFailed, match="setup of session 's' failed: RuntimeError: closed today"):

@@ -225,6 +225,21 @@ async def test_an_aborted_turn_lets_the_other_engines_finish_and_keeps_what_was_
     assert await history_of(engine) == ["1", "2", "4"]
 
 
+async def test_an_aborted_turn_leaves_no_engine_working_behind_its_back() -> None:
+    stage = Stage()
+    engine = MultiToolEngine(
+        {"strict": Counter("a", on_error="raise"), "slow": Counter("b", stage=stage)}, {"a": "strict", "b": "slow"}
+    )
+    await engine.setup("s")
+    turn = asyncio.create_task(engine.execute("s", [call("a", "1", "fail"), call("b", "2")]))
+    await stage.until_waiting(1)
+    assert not turn.done()
+    stage.gate.set()
+    with pytest.raises(TurnAborted):
+        await turn
+    assert await history_of(engine) == ["1", "2"]
+
+
 async def test_d32_faults_of_the_multi_engine_itself_reach_no_engine() -> None:
     counter = Counter("a")
     always = ErrorCategory(type="network_error", probability=1)
@@ -232,7 +247,7 @@ async def test_d32_faults_of_the_multi_engine_itself_reach_no_engine() -> None:
     await engine.setup("s")
     (result,) = await engine.execute("s", [call("a")])
     assert result.metadata == {"injected": "network_error"}
-    assert await engine.get_session_scratch("s") == {"one": {}}
+    assert await engine.get_session_scratch("s") == {}
     assert await history_of(engine) == ["c"]
 
 
@@ -264,7 +279,20 @@ async def test_multis_within_a_multi_share_one_history() -> None:
         await engine.execute("s", [call(namespace, namespace) for namespace in batch])
     assert seen == [2, 6, 7]
     assert await history_of(engine) == list("acdcacdd")
-    assert await engine.get_session_scratch("s") == {"inner": {"one": {"count": 2}, "see": {}}, "three": {"count": 3}}
+    assert await engine.get_session_scratch("s") == {"inner": {"one": {"count": 2}}, "three": {"count": 3}}
+
+
+async def test_a_job_opens_nothing_on_the_engines_it_has_no_tools_of() -> None:
+    used, unused = Counter("a", "b"), Refusing("c")
+    engine = MultiToolEngine({"used": used, "unused": unused}, {"a": "used", "b": "used", "c": "unused"})
+    await engine.setup("s", namespaces={"a"})
+    results = await engine.execute("s", [call("a"), call("b"), call("c")])
+    assert [result.error_type for result in results] == [None, ErrorType.unknown_tool, ErrorType.unknown_tool]
+    simulated = await engine.simulate("s", [call("a"), call("b"), call("c")])
+    assert [result.error_type for result in simulated] == [None, ErrorType.unknown_tool, ErrorType.unknown_tool]
+    assert await engine.get_session_scratch("s") == {"used": {"count": 1}}
+    await engine.teardown("s")
+    assert used.log == ["setup s", "teardown s"]
 
 
 async def test_a_history_given_at_setup_is_the_one_that_grows() -> None:

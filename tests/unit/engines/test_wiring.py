@@ -48,6 +48,21 @@ async def test_each_namespace_is_answered_by_its_engine() -> None:
     assert await asked(engine, "x", "y") == [{"model": "granite3.3:8b"}, {"model": "qwen3"}]
 
 
+async def test_d31_an_lm_engine_knows_the_tools_of_the_others() -> None:
+    speaks: list[ScriptedSpeak] = []
+
+    def kept(lm_config: JSONObject) -> Speak:
+        speaks.append(ScriptedSpeak(lambda _name, _arguments: {"z": 1}))
+        return speaks[-1]
+
+    first = {**entry("x", "one"), "tools": [{"name": "ask", "description": "a tool of the first"}]}
+    engine = build([first, entry("y", "two")], {"one": LM, "two": LM}, speak_for=kept)
+    await engine.setup("s")
+    await engine.execute("s", [ToolCall("ask", "x", {})])
+    await engine.execute("s", [ToolCall("ask", "y", {})])
+    assert "a tool of the first" in speaks[1].asked[0]["messages"][1]["content"]
+
+
 async def test_a_namespace_that_names_no_engine_gets_the_only_one() -> None:
     assert await asked(build([entry("x")], {"one": LM}), "x") == [{"model": "granite3.3:8b"}]
 

@@ -13,9 +13,11 @@ from conversations.models.fake_patterns import matching_text
     [
         "abc", "^abc$", "^[a-z]{3,5}$", "^[^a-z]+$", r"^\d{4}-\d{2}-\d{2}$", r"^\w+@\w+\.(com|org)$", "^(a|b)?c*$",
         r"^(x)\1$",
-        r"^[A-Z]{2}\d{2}[A-Z0-9]{4,30}$", r"^\+?[1-9]\d{1,14}$", "^#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$", r"^\S+\s\S+$", ".", "^.{10}$",
+        r"^[A-Z]{2}\d{2}[A-Z0-9]{4,30}$", r"^\+?[1-9]\d{1,14}$", "^#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$",
+        r"^\S+\s\S+$", ".", "^.{10}$",
         r"^\D\W$", "^(?P<a>x)(?P=a)$", "(?:ab)+?",
-        "[^\\d]", "^a{2,}$", "", r"^(?=.*)x$", r"\bword\b",
+        "[^\\d]", "^a{2,}$",
+         "", r"^(?=.*)x$", r"\bword\b",
     ],
 )  # fmt: skip
 def test_the_text_holds_the_pattern(pattern: str) -> None:

@@ -35,7 +35,7 @@ def echo() -> Echo:
 
 @pytest.fixture
 async def streams(echo: Echo) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    server = await asyncio.get_running_loop().create_server(lambda: HTTPProtocol(echo.handle), "127.0.0.1", 0)
+    server = await asyncio.get_running_loop().create_server(lambda: HTTPProtocol(echo.handle, set()), "127.0.0.1", 0)
     reader, writer = await asyncio.open_connection("127.0.0.1", server.sockets[0].getsockname()[1])
     yield reader, writer
     writer.close()
@@ -145,7 +145,7 @@ async def test_f19_a_cut_answer_ends_the_connection(echo: Echo, streams: Streams
 
 async def test_an_answer_for_somebody_who_left_goes_nowhere(echo: Echo, streams: Streams) -> None:
     echo.held = []
-    reader, writer = streams
+    _, writer = streams
     writer.write(POST)
     while not echo.held:
         await asyncio.sleep(0)

@@ -231,7 +231,8 @@ def paths_of(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 VALID = {
     "id": "x", "model": "m", "usage": {"prompt_tokens": 1, "completion_tokens": 2}, "choices": [
-        {"index": 0, "finish_reason": "tool_calls", "logprobs": {"content": [{"token": "a", "logprob": -1.0}]}, "message": {
+        {"index": 0, "finish_reason": "tool_calls", "logprobs": {"content": [{"token": "a", "logprob": -1.0}]},
+         "message": {
             "role": "assistant", "content": "Let me look.", "refusal": None, "reasoning_content": "hm", "tool_calls": [
                 {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": '{"city": "Oslo"}'}},
                 {"id": "call_2", "type": "function", "function": {"name": "g", "arguments": "{}"}},

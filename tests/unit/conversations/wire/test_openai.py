@@ -225,7 +225,14 @@ def test_f20_whatever_arguments_a_model_writes_the_message_can_be_stored_and_par
 
 
 def test_known_keys_are_kept_and_others_dropped() -> None:
-    raw: dict[str, Any] = {"role": "assistant", "content": "Hi", "annotations": [], "audio": None, "reasoning": "hm", "refusal": None}
+    raw: dict[str, Any] = {
+        "role": "assistant",
+        "content": "Hi",
+        "annotations": [],
+        "audio": None,
+        "reasoning": "hm",
+        "refusal": None,
+    }
 
     assert normalise_assistant(raw, counted()) == {"role": "assistant", "content": "Hi", "reasoning_content": "hm"}
     assert normalise_assistant(raw, counted(), keep_reasoning=False) == {"role": "assistant", "content": "Hi"}

@@ -1,0 +1,79 @@
+"""TOML recipes: the standard parser's values, and places found by a second look."""
+
+import pytest
+
+from conversations.errors import RecipeInvalid
+from conversations.recipe_toml import read_toml
+
+TEXT = '''seed = 3
+name.first = "x"
+
+[model]
+provider = "openai"   # a comment
+  "base_url" = 'http://h'
+extra = { top_k = 3, nested = {a = 1} }
+prompt = """
+[not a table]
+temperature = 1
+"""
+
+[[tools.registry]]
+type = "file"
+
+[[tools.registry]]
+type = "mcp"
+[tools.registry.defaults]
+timeout = 3
+
+[tools.engines."my.lm"]
+type = "lm"
+'''
+
+
+def test_values_are_toml_as_plain_json() -> None:
+    data = read_toml(TEXT + "[dates]\nday = 2024-01-31\n", "r.toml").data
+    assert data["model"]["extra"] == {"top_k": 3, "nested": {"a": 1}}
+    assert data["tools"]["registry"][1] == {"type": "mcp", "defaults": {"timeout": 3}}
+    assert data["dates"] == {"day": "2024-01-31"}
+
+
+@pytest.mark.parametrize(
+    ("place", "line", "column"),
+    [
+        (("seed",), 1, 1),
+        (("name", "first"), 2, 1),
+        (("model",), 4, 2),
+        (("model", "provider"), 5, 1),
+        (("model", "base_url"), 6, 3),
+        (("model", "extra", "top_k"), 7, 11),
+        (("model", "temperature"), 4, 2),
+        (("tools", "registry", 0, "type"), 14, 1),
+        (("tools", "registry", 1), 16, 3),
+        (("tools", "registry", 1, "type"), 17, 1),
+        (("tools", "registry", 1, "defaults", "timeout"), 19, 1),
+        (("tools", "engines", "my.lm", "type"), 22, 1),
+    ],
+)
+def test_keys_have_their_places(place: tuple[str | int, ...], line: int, column: int) -> None:
+    assert read_toml(TEXT, "r.toml").position(place, of_key=True) == (line, column)
+
+
+def test_values_have_their_places() -> None:
+    assert read_toml(TEXT, "r.toml").position(("model", "provider")) == (5, 12)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a = 1\nb = = 2\n", "r.toml:2:5: not valid TOML: Invalid value"),
+        ("a = 1\na = 2\n", "r.toml:2:6: not valid TOML: Cannot overwrite a value"),
+        ("a = nan\n", "r.toml:1:5: a: nan is no number that JSON can hold"),
+        ("a", "r.toml: not valid TOML: Expected '=' after a key in a key/value pair"),
+        ("a = " + "[" * 100_000, "r.toml: not valid TOML"),
+        (f"a = {'9' * 5000}", "r.toml: not valid TOML"),
+    ],
+)
+def test_what_is_no_toml_says_where(text: str, said: str) -> None:
+    with pytest.raises(RecipeInvalid) as caught:
+        read_toml(text, "r.toml")
+    assert said in str(caught.value)

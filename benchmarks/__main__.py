@@ -6,7 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from types import MappingProxyType
 
-from benchmarks import checkpoint, claim_settle, model_call, record, tool_call, w_plus
+from benchmarks import (
+    checkpoint,
+    claim_settle,
+    crowded,
+    endurance,
+    feeding,
+    memory,
+    model_call,
+    record,
+    scale,
+    start,
+    tool_call,
+    w_plus,
+)
 from benchmarks.figure import Figure
 from benchmarks.history import keep, surroundings
 from benchmarks.options import Options
@@ -18,7 +31,13 @@ BENCHMARKS: Mapping[str, Callable[[Options], list[Figure]]] = MappingProxyType(
         "claim_settle": claim_settle.measure,
         "checkpoint": checkpoint.measure,
         "record": record.measure,
+        "feeding": feeding.measure,
+        "start": start.measure,
         "w_plus": w_plus.measure,
+        "crowded": crowded.measure,
+        "memory": memory.measure,
+        "scale": scale.measure,
+        "endurance": endurance.measure,
     }
 )
 

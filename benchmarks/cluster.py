@@ -48,24 +48,35 @@ class Cluster:
     runs: int = 0
     _parts: ExitStack = field(default_factory=ExitStack)
 
-    def worker(self, in_flight: int) -> Child:
-        """Start one more worker process; it ends with the cluster."""
+    @contextmanager
+    def worker(self, in_flight: int) -> Iterator[Child]:
+        """Run one more worker process for the block."""
         number = len(list(self.folder.glob("worker-*.log"))) + 1
-        started = worker(
+        with worker(
             self.redis.url, self.folder, in_flight=in_flight, environment=self.environment, number=number
-        )
-        return self._parts.enter_context(started)
+        ) as process:
+            yield process
 
     def mock_model(self, latency_ms: float = 200) -> str:
-        """Start the model's stand-in; its base URL."""
+        """Start the model's stand-in, which ends with the cluster; its base URL."""
         return self._parts.enter_context(mock_model(self.folder, latency_ms=latency_ms))
 
     def run(self, base_url: str, conversations: int, workers: Sequence[Child]) -> RunCost:
-        """Submit W, wait until each job is settled, and say what that cost the workers. RuntimeError if one is not ok."""
+        """Submit W, wait until each job is settled, and say what that cost; RuntimeError when a job is not ok."""
         self.runs += 1
         name = f"w-{self.runs}"
         recipe, jobs = write_files(self.folder, base_url, conversations, name=name)
-        command = [*PARLEY, "submit", recipe, "--jobs", jobs, "--results", self.results, "--broker", self.redis.url]
+        command: list[str | Path] = [
+            *PARLEY,
+            "submit",
+            recipe,
+            "--jobs",
+            jobs,
+            "--results",
+            self.results,
+            "--broker",
+            self.redis.url,
+        ]
         before, redis_before = sum(cpu_seconds(each.pid) for each in workers), self.redis.cpu_seconds()
         started = time.monotonic()
         with child([*command, "--json"], self.folder / f"submit-{name}.log", self.environment) as feeder:

@@ -38,9 +38,7 @@ class Figure:
         )
 
     @classmethod
-    def of_pairs(
-        cls, name: str, ours: Sequence[Sample], theirs: Sequence[Sample], limit: float | None = None
-    ) -> Self:
+    def of_pairs(cls, name: str, ours: Sequence[Sample], theirs: Sequence[Sample], limit: float | None = None) -> Self:
         """The median of the ratios of samples that were taken in turn."""
         ratios = [mine.value / other.value for mine, other in zip(ours, theirs, strict=True)]
         median = statistics.median(ratios)

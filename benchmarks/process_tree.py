@@ -27,7 +27,9 @@ def resident_bytes(pid: int) -> int:
 
 def _tree(root: int) -> list[list[str]]:
     """Return the stat fields of the process and of its descendants that live now."""
-    stats = {int(entry.name): stat for entry in Path("/proc").iterdir() if entry.name.isdigit() and (stat := _stat(entry))}
+    stats = {
+        int(entry.name): stat for entry in Path("/proc").iterdir() if entry.name.isdigit() and (stat := _stat(entry))
+    }
     if root not in stats:
         raise ProcessLookupError(f"process {root} has ended; its log says why")
     found, waiting = list[list[str]](), [root]

@@ -1,4 +1,4 @@
-"""The real parts that a benchmark runs against: Redis, the model's stand-in, an S3 server, a worker; all on loopback."""
+"""The real parts a benchmark runs against, all on loopback: Redis, the model's stand-in, an S3 server, a worker."""
 
 import re
 import socket
@@ -59,7 +59,7 @@ def redis_server(folder: Path) -> Iterator[RedisServer]:
     """Run a Redis in a folder."""
     folder.mkdir(parents=True)
     port = _free_port()
-    command = [find_server(), "--port", str(port), "--bind", "127.0.0.1", "--dir", folder]
+    command: list[str | Path] = [find_server(), "--port", str(port), "--bind", "127.0.0.1", "--dir", folder]
     durable = ["--appendonly", "yes", "--appendfsync", "everysec", "--save", ""]
     with child([*command, *durable], folder / "redis.log") as process:
         server = RedisServer(port, process.pid)
@@ -89,7 +89,7 @@ def mock_model(folder: Path, *, latency_ms: float = 200, turns: int = 5) -> Iter
 def s3_server(folder: Path) -> Iterator[dict[str, str]]:
     """Run moto's S3 with one empty bucket; yields the environment that reaches it."""
     log = folder / "moto.log"
-    command = [Path(sys.executable).with_name("moto_server"), "-H", "127.0.0.1", "-p", "0"]
+    command: list[str | Path] = [Path(sys.executable).with_name("moto_server"), "-H", "127.0.0.1", "-p", "0"]
     with child([sys.executable, *command], log) as process:
         found = _ADDRESS.search(process.line_with("Running on http://127.0.0.1:"))
         assert found is not None
@@ -109,7 +109,9 @@ def worker(
     """Run one worker process with Celery's own command; yields once it is ready."""
     command = [sys.executable, "-m", "celery", "-A", "workers.app", "worker", "-Q", "conversations"]
     named: Sequence[str] = ["-c", str(in_flight), "-n", f"benchmark-{number}@%h", "--loglevel", "INFO"]
-    with child([*command, *named], folder / f"worker-{number}.log", {**environment, "PARLEY_BROKER": broker}) as process:
+    with child(
+        [*command, *named], folder / f"worker-{number}.log", {**environment, "PARLEY_BROKER": broker}
+    ) as process:
         process.line_with("worker ready")
         yield process
 

@@ -33,12 +33,12 @@ def measure(options: Options) -> list[Figure]:
     rounds, jobs = _Rounds(), options.jobs or _JOBS
     with cluster(options.store) as running:
         base_url = running.mock_model()
-        worker = running.worker(options.in_flight)
-        running.run(base_url, _WARM_UP, [worker])
-        for _ in range(options.rounds):
-            _ours(rounds, lambda: running.run(base_url, jobs, [worker]))
-            rounds.aiohttp.append(_by_hand(running, "aiohttp", base_url, options))
-            rounds.httpx.append(_by_hand(running, "httpx", base_url, options))
+        with running.worker(options.in_flight) as worker:
+            running.run(base_url, _WARM_UP, [worker])
+            for _ in range(options.rounds):
+                _ours(rounds, lambda: running.run(base_url, jobs, [worker]))
+                rounds.aiohttp.append(_by_hand(running, "aiohttp", base_url, options))
+                rounds.httpx.append(_by_hand(running, "httpx", base_url, options))
         blocks = running.longest_blocks_seconds()
     return _figures(rounds, options, blocks)
 

@@ -11,13 +11,14 @@ from conversations.messages import JSONObject
 from conversations.places import Place
 from conversations.recipe_source import Position, RecipeSource, plain_scalar
 
+_VALUES = re.compile(r' with value ".*\(original value: ".*"\)', re.DOTALL)  # a duplicate key's: it may be a secret
 MOST_LEVELS = 64
 MOST_ALIASES = 100
 MOST_VALUES = 200_000
 # `{api_key: ${KEY}}` is what people write, but in there YAML takes the braces for its own. So, while YAML looks, a
 # reference's braces are other characters: two that nobody uses, one for one, so that every column stays what it is.
 _OPEN, _CLOSE = "\ue0f0", "\ue0f1"
-_REFERENCE = re.compile(r"(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_]*(?::-[^}\n]*)?)\}")
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*(?::-[^}\n]*)?)\}")
 _DISGUISED = re.compile(rf"\${_OPEN}([^{_CLOSE}]*){_CLOSE}")
 
 
@@ -32,7 +33,7 @@ def read_yaml(text: str, file: str) -> RecipeSource:
         document = YAML(typ="rt", pure=True).load(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        message = " ".join(str(part) for part in (error.problem, error.context) if part)
+        message = _VALUES.sub("", " ".join(str(part) for part in (error.problem, error.context) if part))
         line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
         raise RecipeInvalid(f"not valid YAML: {message}", file=file, line=line, column=column) from None
     except (YAMLError, ValueError, RecursionError) as error:

@@ -82,7 +82,7 @@ def configuration(settings: BrokerSettings) -> dict[str, Any]:
         "broker_connection_retry": True,
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,
-        "broker_pool_limit": 4,
+        "broker_pool_limit": 16,  # Flower holds two for each of its inspections, and stands still when they run out
         "broker_transport_options": {
             "socket_timeout": settings.socket_timeout_seconds,  # without it a hung Redis hangs a publish for ever
             "socket_connect_timeout": settings.socket_timeout_seconds,

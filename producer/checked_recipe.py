@@ -11,13 +11,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from conversations.errors import ToolChoiceInvalid
+from conversations.errors import TemplateInvalid, ToolChoiceInvalid
 from conversations.models.kinds import build_model
 from conversations.models.settings import ModelSettings
 from conversations.models.speaking import speak_with
 from conversations.recipe_files import LoadedRecipe, find_references, load_recipe, recipe_to_json
 from conversations.references import Reference
 from conversations.selection import Selector
+from conversations.templates import render
 from engines.configuration import ToolsConfiguration
 from engines.errors import ConfigurationInvalid
 from engines.loading import load_registry, pinned
@@ -92,7 +93,16 @@ class CheckedRecipe:
             raise ConfigurationInvalid(error.message, at=self._place_in_line(job)) from None
         except ToolChoiceInvalid as error:
             raise ConfigurationInvalid(str(error), at=("tool_choice",)) from None
+        self._refuse_unfilled_templates(job)
         return route_of(selection.tools, self.registry.toolsets)
+
+    def _refuse_unfilled_templates(self, job: JobLine) -> None:
+        """Render what the worker will render: a variable that is missing must not fail a conversation later."""
+        for text, at in ((job.prompt, "prompt"), (self.loaded.recipe.conversation.system, "variables")):
+            try:
+                render(text or "", job.variables)
+            except TemplateInvalid as error:
+                raise ConfigurationInvalid(str(error), at=(at,)) from None
 
     def _place_in_line(self, job: JobLine) -> tuple[str | int, ...]:
         """Where the pattern stands that names no tool."""

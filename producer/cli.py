@@ -1,7 +1,6 @@
 """The `parley` command: its verbs, each loaded when it is used, and how failures become exit codes."""
 
 import importlib
-import signal
 import sys
 from typing import Annotated, Any, NamedTuple
 
@@ -76,7 +75,6 @@ def _load(name: str) -> Any:
 
 def main() -> None:
     """Run the command line; failures that have an answer become one message on stderr and an exit code."""
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `parley export … | head` ends quietly.
     try:
         app()
     except Exception as error:

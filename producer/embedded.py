@@ -143,7 +143,9 @@ def _interruptions(workers: WorkerProcesses) -> Iterator[asyncio.Event]:
             workers.kill()
         interrupted.set()
 
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # Under nohup the end of the terminal means nothing.
+        numbers.append(signal.SIGHUP)
     for number in numbers:
         loop.add_signal_handler(number, on_signal)
     try:
@@ -164,7 +166,7 @@ def _worker_settings(submission: Submission, settings: EmbeddedSettings, broker_
         run_id=submission.manifest.run_id,
         queues=_queues(submission.manifest.routes),
         concurrency=settings.concurrency_per_worker,
-        environment={"PARLEY_BROKER": broker_url, "PARLEY_WORKER_NAME": name, "PYTHONUNBUFFERED": "1"},
+        environment=_environment(settings, broker_url, name),
         log_folder=settings.folder / "logs",
         module_folders=submission.checked.module_folders,
         log_level=settings.log_level,
@@ -174,3 +176,10 @@ def _worker_settings(submission: Submission, settings: EmbeddedSettings, broker_
 def _queues(routes: Sequence[Sequence[str]]) -> list[str]:
     namespaces = sorted({namespace for route in routes for namespace in route})
     return [CONVERSATIONS_QUEUE, *(NAMESPACE_QUEUE_PREFIX + namespace for namespace in namespaces)]
+
+
+def _environment(settings: EmbeddedSettings, broker_url: str, name: str) -> dict[str, str]:
+    environment = {"PARLEY_BROKER": broker_url, "PARLEY_WORKER_NAME": name, "PYTHONUNBUFFERED": "1"}
+    if settings.broker is None:  # Nobody but this run can reach a private Redis: nobody looks at events.
+        environment["PARLEY_EVENTS"] = os.environ.get("PARLEY_EVENTS", "false")
+    return environment

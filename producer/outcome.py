@@ -74,8 +74,9 @@ class Summary:
                 parts.append(f"{count} {name}")
         tokens = f"{self.usage.input_tokens:,} input and {self.usage.output_tokens:,} output tokens"
         calls = f"{self.usage.model_calls:,} model calls, {self.usage.tool_calls:,} tool calls"
+        jobs = f"{counted_jobs(self.jobs)}: {', '.join(parts)}"
         return (
-            f"run {self.run_id}: {counted_jobs(self.jobs)}: {', '.join(parts)} in {self.seconds:.1f} s ({calls}, {tokens})\n"
+            f"run {self.run_id}: {jobs} in {self.seconds:.1f} s ({calls}, {tokens})\n"
             f"results: {self.results.rstrip('/')}/{self.run_id}"
         )
 

@@ -65,8 +65,11 @@ class StagedInput:
 
     def upload(self, store: Store, run_id: str) -> None:
         """Copy the parts into the run's folder; a part that is there with other bytes is a `RunConflict`."""
+        # The first part alone: of two submissions with different jobs under one run id, one gets past it.
+        self._upload_part(store, run_id, 0)
         with ThreadPoolExecutor(_UPLOADS_AT_ONCE) as pool:
-            for _ in pool.map(lambda number: self._upload_part(store, run_id, number), range(len(self.written.parts))):
+            rest = range(1, len(self.written.parts))
+            for _ in pool.map(lambda number: self._upload_part(store, run_id, number), rest):
                 pass
         if self.bad_lines.count:
             store.put(f"{run_id}/{BAD_LINES}", self.bad_lines.to_jsonl())

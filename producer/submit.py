@@ -17,7 +17,7 @@ from producer.outcome import counted_jobs, print_summary, summary_of_snapshot
 from producer.progress import ProgressDisplay
 from producer.resuming import interruption_message
 from producer.staged_input import OnBadLine
-from producer.submission import Submission, SubmissionRequest
+from producer.submission import Submission, SubmissionRequest, stored_summary
 from producer.submission import submit as write_run
 from producer.terminal import say
 from results.async_store import AsyncStore
@@ -51,14 +51,16 @@ def submit(
     started = time.monotonic()
     log_to_stderr()
     asyncio.run(_refuse_unreachable_broker(broker))
-    submission = write_run(SubmissionRequest(recipe, jobs, results, run_id, on_bad_line, is_local=False, is_resumed=resume))
+    submission = write_run(
+        SubmissionRequest(recipe, jobs, results, run_id, on_bad_line, is_local=False, is_resumed=resume)
+    )
     manifest = submission.manifest
     last = asyncio.run(_feed(submission, broker))
+    seconds = time.monotonic() - started
     if last is None:
+        print_summary(stored_summary(submission.store, manifest, seconds=seconds), as_json=as_json)
         raise Interrupted(interruption_message(manifest.run_id))
-    summary = summary_of_snapshot(
-        last, run_id=manifest.run_id, results=submission.results_url, seconds=time.monotonic() - started
-    )
+    summary = summary_of_snapshot(last, run_id=manifest.run_id, results=submission.results_url, seconds=seconds)
     print_summary(summary, as_json=as_json)
     raise typer.Exit(summary.exit_code)
 

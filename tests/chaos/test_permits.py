@@ -94,7 +94,10 @@ def test_f3_a_killed_holders_permit_goes_on_and_the_limit_still_holds(
     here: Cluster, backend: DeskBackend, tmp_path: Path
 ) -> None:
     queues = "conversations,ns.desk"
-    with mock_model(tmp_path, latency_ms=100, turns=3) as model, here.workers(3, queues=queues, concurrency=20) as workers:
+    with (
+        mock_model(tmp_path, latency_ms=100, turns=3) as model,
+        here.workers(3, queues=queues, concurrency=20) as workers,
+    ):
         submit = here.submit(*mixed_run(tmp_path, model.url, 20, 20))
         killed = 0
         wait = threading.Event()

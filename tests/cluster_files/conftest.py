@@ -1,5 +1,6 @@
 """The cluster of compose.yaml on this machine: its own commands, as processes instead of containers."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ class Cluster:
 
     def here(self, text: str) -> str:
         """Replace the addresses and paths of the containers by this machine's."""
-        for theirs, ours in {
+        ours = {
             "@redis:6379": f"@127.0.0.1:{self.redis_port}",
             "http://store:9000": f"http://127.0.0.1:{self.store_port}",
             ":9000": f"127.0.0.1:{self.store_port}",
@@ -55,9 +56,9 @@ class Cluster:
             "/tmp/": f"{self.folder}/",
             "/data": str(self.folder / "data"),
             "/jobs/": f"{self.checkout}/examples/weather/",
-        }.items():
-            text = text.replace(theirs, ours)
-        return text
+        }
+        # In one pass: a checkout may itself lie in /tmp.
+        return re.sub("|".join(map(re.escape, ours)), lambda theirs: ours[theirs[0]], text)
 
     def command(self, service: str) -> list[str]:
         """Return a service's command for this machine."""

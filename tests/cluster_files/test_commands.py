@@ -152,6 +152,14 @@ def test_s14_nobody_gets_into_redis_without_a_role(cluster: Cluster, redis_servi
         guesser.ping()
 
 
+def test_s14_redis_does_not_start_open_when_its_roles_are_missing(cluster: Cluster) -> None:
+    words = [word.replace("redis.acl", "missing.acl") for word in cluster.command("redis")]
+    script = f"{words[-1].rstrip()} --bind 127.0.0.1 --port {cluster.redis_port}"
+
+    with running([*words[:-1], script], cluster.environment("redis"), cluster.folder) as server:
+        assert server.process.wait(20) != 0
+
+
 @pytest.mark.parametrize("role", ["worker", "feeder", "flower"])
 @pytest.mark.parametrize(
     "command",

@@ -28,7 +28,7 @@ tools:
   engines:
     python: {type: lm, lm_config: {type: offline}}
 """
-SECRET = "s3cr3t-canary"  # noqa: S105 - to be looked for in everything that is said
+SECRET = "s3cr3t-canary"
 
 
 @pytest.fixture
@@ -120,8 +120,12 @@ def test_an_lm_engine_without_a_known_kind_of_model_is_named(folder: Path) -> No
         (b'{"prompt": "a", "tols": []}', "jobs.jsonl:2:17: unknown key 'tols'; did you mean 'tools'?"),
         (b'{"prompt": "a"', "jobs.jsonl:2:15: the JSON ends too early"),
         (b'{"prompt": "a", "seed": NaN}', "jobs.jsonl:2:25: NaN is not JSON"),
-        (b'{"prompt": "a", "tools": ["math::ad"]}', "jobs.jsonl:2:27: tools: no tool 'math::ad'; did you mean 'math::add'?"),
+        (
+            b'{"prompt": "a", "tools": ["math::ad"]}',
+            "jobs.jsonl:2:27: tools: no tool 'math::ad'; did you mean 'math::add'?",
+        ),
         (b'{"prompt": "a", "tool_choice": "math::ad"}', "jobs.jsonl:2:17: tool_choice: no tool 'math::ad' is offered"),
+        (b'{"prompt": "Say {{ nothing }}"}', "jobs.jsonl:2:2: template 'Say {{ nothing }}': 'nothing' is undefined"),
         (b'{"id": "first", "prompt": "a"}', "jobs.jsonl:2:2: id: 'first' stands in line 1 already"),
         (b'{"prompt": "' + b"x" * (5 << 20) + b'"}', "jobs.jsonl:2:1: the line is longer than 4,194,304 bytes"),
     ],
@@ -227,7 +231,9 @@ def test_workers_that_cannot_start_end_the_run_with_the_end_of_their_log(folder:
 
 def test_bad_lines_are_left_out_on_request_and_recorded(folder: Path) -> None:
     (folder / "jobs.jsonl").write_bytes(b'{"prompt": "a"}\n{"promt": "b"}\nnonsense\n{"prompt": "c"}\n')
-    ended = parley(folder, "run", "recipe.yaml", "--on-bad-line", "skip", "--run-id", "r1", "--jobs", "jobs.jsonl", "--json")
+    ended = parley(
+        folder, "run", "recipe.yaml", "--on-bad-line", "skip", "--run-id", "r1", "--jobs", "jobs.jsonl", "--json"
+    )
     assert ended.returncode == 0, ended.stderr
     assert json.loads(ended.stdout)["jobs"] == 2
     assert "2 bad job lines left out" in ended.stderr

@@ -1,5 +1,6 @@
 """`parley run`: everything on one machine; interrupted or killed at any moment, the same command goes on (F41)."""
 
+import contextlib
 import json
 import os
 import random
@@ -13,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from producer.processes import ProcessIdentity
@@ -26,6 +26,7 @@ from tests.support.cluster import (
     check_one_ok_record_each,
     mock_model,
 )
+from tests.support.object_store import running_object_store
 
 ROOT = Path(__file__).resolve().parents[2]
 RECIPE = """
@@ -64,8 +65,16 @@ class Started:
         assert "Traceback" not in err
         return Ended(self.process.returncode, summary, out, err)
 
-    def descendants(self) -> list[psutil.Process]:
-        return psutil.Process(self.process.pid).children(recursive=True)
+    def descendants(self) -> list[ProcessIdentity]:
+        """Its Redis and its workers."""
+        found = (ProcessIdentity.of(pid) for pid in children_of(self.process.pid))
+        return [identity for identity in found if identity is not None]
+
+    def descendant(self, name: str) -> int:
+        """The process id of the one child in whose command line the name stands."""
+        found = (identity.pid for identity in self.descendants())
+        (pid,) = [pid for pid in found if name in Path(f"/proc/{pid}/cmdline").read_text()]
+        return pid
 
 
 @dataclass
@@ -86,13 +95,14 @@ class Desk:
     model: MockModel
     jobs: int
     started: list[Started] = field(default_factory=list)
+    environment: dict[str, str] = field(default_factory=dict)
 
     def start(self, *arguments: str, stdin: str = "", options: tuple[str, ...] = ("--workers", "1")) -> Started:
         process = subprocess.Popen(
             # -P as for the installed `parley`: the working folder does not come before what is installed.
             [PARLEY[0], "-P", *PARLEY[1:], "run", "recipe.yaml", "--json", *options, *arguments],
             cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "PARLEY_SWEEP_SECONDS": "0.5"},
+            env={**os.environ, "PYTHONPATH": str(ROOT), "PARLEY_SWEEP_SECONDS": "0.5", **self.environment},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -116,6 +126,20 @@ class Desk:
     def check_complete(self, run_id: str) -> None:
         records = list(visible_records(open_store(str(self.folder / "runs")), run_id))
         check_one_ok_record_each(records, self.jobs)
+
+
+def children_of(pid: int) -> list[int]:
+    """The children of a process and theirs; none when it has ended."""
+    children: list[int] = []
+    for thread in Path(f"/proc/{pid}/task").glob("*"):
+        with contextlib.suppress(OSError):
+            children += map(int, (thread / "children").read_text().split())
+    return [*children, *(below for child in children for below in children_of(child))]
+
+
+def until_all_ended(children: list[ProcessIdentity]) -> None:
+    assert children
+    until(lambda: not any(child.is_alive for child in children), seconds=20)
 
 
 def until(is_so: Callable[[], bool], seconds: float = 60) -> None:
@@ -195,7 +219,7 @@ def test_f41_ctrl_c_saves_what_is_under_way_and_prints_the_command_that_resumes(
     ended = started.finish()
     assert ended.exit_code == 130
     assert ended.summary["pending"] > 0
-    assert psutil.wait_procs(children, timeout=20)[1] == []
+    until_all_ended(children)
 
     printed = ended.err.strip().splitlines()[-1].strip()
     command = shlex.split(printed)
@@ -219,7 +243,7 @@ def test_f41_a_second_ctrl_c_ends_the_workers_at_once(slow_desk: Desk) -> None:
     ended = started.finish(15)
     assert ended.exit_code == 130
     assert ended.summary["pending"] == 4
-    assert psutil.wait_procs(children, timeout=20)[1] == []
+    until_all_ended(children)
 
 
 def test_f41_jobs_that_came_by_stdin_are_resumed_from_the_store(desk: Desk) -> None:
@@ -238,14 +262,11 @@ def test_f41_kill_9_at_any_moment_leaves_no_child_and_the_same_command_goes_on(d
     chance = random.Random(41)
     for _ in range(4):
         started = desk.start("--concurrency", "15")
-        asked = len(desk.model.requests())
-        until(lambda: len(started.descendants()) >= 2)
+        desk.until_requests(len(desk.model.requests()) + chance.randrange(1, 50))
         children = started.descendants()
-        moment = asked + chance.randrange(50)
-        until(lambda: len(desk.model.requests()) >= moment or started.process.poll() is not None)  # noqa: B023
         started.process.kill()
         started.process.communicate()
-        assert psutil.wait_procs(children, timeout=20)[1] == []
+        until_all_ended(children)
     ended = desk.run("--concurrency", "15")
     assert ended.exit_code == 0, ended.err
     desk.check_complete(ended.summary["run_id"])
@@ -271,8 +292,7 @@ def test_f41_what_outlived_a_killed_run_is_ended_by_the_next_start(desk: Desk) -
 def test_a_worker_that_is_killed_is_replaced_and_its_jobs_go_on_at_once(desk: Desk) -> None:
     started = desk.start("--concurrency", "10")
     desk.until_requests(30)
-    (worker,) = [child for child in started.descendants() if "worker_entry.py" in " ".join(child.cmdline())]
-    worker.kill()
+    os.kill(started.descendant("worker_entry.py"), signal.SIGKILL)
     ended = started.finish(50)  # Well below the lease of 60 s.
     assert ended.exit_code == 0, ended.err
     assert "worker 1 ended (killed by signal 9)" in ended.err
@@ -283,8 +303,7 @@ def test_a_worker_that_is_killed_is_replaced_and_its_jobs_go_on_at_once(desk: De
 def test_the_private_redis_may_die_without_harm(desk: Desk) -> None:
     started = desk.start("--concurrency", "10")
     desk.until_requests(30)
-    (redis,) = [child for child in started.descendants() if child.name().endswith("-server")]
-    redis.kill()
+    os.kill(started.descendant("-server"), signal.SIGKILL)
     ended = started.finish()
     assert ended.exit_code == 0, ended.err
     desk.check_complete(ended.summary["run_id"])
@@ -329,3 +348,20 @@ def test_packages_of_the_users_named_like_ours_do_not_hide_ours(desk: Desk) -> N
     ended = desk.run()
     assert ended.exit_code == 0, ended.err
     desk.check_complete(ended.summary["run_id"])
+
+
+def test_a_run_into_s3_keeps_its_redis_and_logs_beside_the_user(desk: Desk, tmp_path: Path) -> None:
+    with running_object_store(tmp_path / "s3.log") as server:
+        url = f"s3://{server.make_bucket()}/made/here"
+        desk.environment = server.environment
+        ended = desk.run("--results", url)
+        assert ended.exit_code == 0, ended.err
+        assert ended.summary["results"] == url
+        run_id = ended.summary["run_id"]
+        assert {path.name for path in (desk.folder / ".parley" / run_id).iterdir()} >= {"redis", "logs", "run.lock"}
+        status = subprocess.run(
+            [*PARLEY, "status", run_id, "--results", url, "--json"],
+            cwd=desk.folder, env={**os.environ, **server.environment, "PYTHONPATH": str(ROOT)},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert json.loads(status.stdout)["ok"] == 60

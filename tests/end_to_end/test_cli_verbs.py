@@ -98,7 +98,9 @@ def test_a_run_is_named_by_its_url(run: Path) -> None:
     assert json.loads(parley("status", run.as_uri(), "--json", cwd=run).stdout)["jobs"] == 3
 
 
-def test_status_with_a_broker_that_does_not_know_the_run_counts_what_is_stored(run: Path, shared_redis_url: str) -> None:
+def test_status_with_a_broker_that_does_not_know_the_run_counts_what_is_stored(
+    run: Path, shared_redis_url: str
+) -> None:
     ended = parley("status", str(run), "--broker", shared_redis_url, "--json", cwd=run)
     assert json.loads(ended.stdout)["ok"] == 2
     assert "counted from what is stored" in ended.stderr
@@ -127,8 +129,8 @@ def test_show_names_the_error_of_a_failed_conversation(run: Path) -> None:
 def test_show_json_is_the_record_itself(run: Path) -> None:
     record = json.loads(parley("show", str(run), "first", "--json", cwd=run).stdout)
     assert set(record) == {
-        "run_id", "job_id", "index", "attempt", "status", "messages", "tools", "tool_results", "usage", "model", "error",
-        "seed", "started_at", "finished_at", "metadata",
+        "run_id", "job_id", "index", "attempt", "status", "messages", "tools", "tool_results", "usage", "model",
+        "error", "seed", "started_at", "finished_at", "metadata",
     }  # fmt: skip
     assert record["metadata"] == {"lot": 7}
 
@@ -175,9 +177,7 @@ def test_export_names_the_formats_there_are(run: Path) -> None:
 
 def test_export_into_a_closed_pipe_ends_quietly(run: Path) -> None:
     command = f"{sys.executable} -c 'from producer.cli import main; main()' export {run} | true"
-    ended = subprocess.run(
-        ["sh", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
-    )
+    ended = subprocess.run(["sh", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert "Traceback" not in ended.stderr
 
 
@@ -244,7 +244,8 @@ def test_help_loads_nothing_that_is_slow() -> None:
 def test_mock_model_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
     with subprocess.Popen(
         [*PARLEY, "mock-model", "--port", "0", "--turns", "2", "--rate-500", "0"],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as process:  # fmt: skip
         assert process.stdout is not None
         url = process.stdout.readline().split()[-1]

@@ -17,6 +17,7 @@ from tests.support.weather_recipe import weather_run
 
 JOBS = 200
 
+
 @pytest.fixture
 def here(tmp_path: Path) -> Iterator[Cluster]:
     with cluster(tmp_path) as running:

@@ -44,6 +44,17 @@ def test_a_call_id_used_again_is_renamed_with_its_answer() -> None:
     assert mended_history[3:] == [calling("call_3_0"), answer("call_3_0", "2")]
 
 
+def test_an_answer_belongs_to_the_latest_message_that_made_its_call() -> None:
+    mended_history = mended([calling("a"), user("x"), calling("a"), answer("a", "2"), answer("a", "1")])
+    assert mended_history == [
+        calling("a"),
+        answer("a", "1"),
+        user("x"),
+        calling("call_2_0"),
+        answer("call_2_0", "2"),
+    ]
+
+
 def test_u19_empty_and_repeated_call_ids_of_one_message_are_replaced_with_those_of_their_answers() -> None:
     mended_history = mended([calling("", "a", "a", None), answer("", "0"), answer("a", "1"), answer("a", "2")])
     assert call_ids_of(mended_history[0]) == ["call_0_0", "a", "call_0_2", "call_0_3"]

@@ -158,6 +158,8 @@ def test_s16_a_recipe_of_more_than_one_megabyte_is_not_even_parsed(tmp_path: Pat
 
 
 def test_a_byte_order_mark_is_no_harm(tmp_path: Path) -> None:
+    text = '\ufeff[model]\nprovider = "offline"\n'
+    assert load_recipe(written(tmp_path, text, "r.toml")).recipe.model == {"provider": "offline"}
     assert load_recipe(written(tmp_path, "\ufeffmodel: {provider: offline}\n")).recipe.model == {"provider": "offline"}
 
 
@@ -206,7 +208,7 @@ def test_the_stored_form_is_equal_for_equal_recipes(tmp_path: Path) -> None:
         b"",
         b"{",
         b"[]",
-        b'{"format":2,"recipe":{}}',
+        b'{"format":2,"recipe":{"model":{"provider":"offline"}}}',
         b'{"format":1}',
         b"\xff",
         b'{"format":1,"recipe":{"model":{"x":1}}}',

@@ -16,6 +16,7 @@ prompt = """
 [not a table]
 temperature = 1
 """
+top_p = 0.5
 
 [[tools.registry]]
 type = "file"
@@ -47,11 +48,12 @@ def test_values_are_toml_as_plain_json() -> None:
         (("model", "base_url"), 6, 3),
         (("model", "extra", "top_k"), 7, 11),
         (("model", "temperature"), 4, 2),
-        (("tools", "registry", 0, "type"), 14, 1),
-        (("tools", "registry", 1), 16, 3),
-        (("tools", "registry", 1, "type"), 17, 1),
-        (("tools", "registry", 1, "defaults", "timeout"), 19, 1),
-        (("tools", "engines", "my.lm", "type"), 22, 1),
+        (("model", "top_p"), 12, 1),
+        (("tools", "registry", 0, "type"), 15, 1),
+        (("tools", "registry", 1), 17, 3),
+        (("tools", "registry", 1, "type"), 18, 1),
+        (("tools", "registry", 1, "defaults", "timeout"), 20, 1),
+        (("tools", "engines", "my.lm", "type"), 23, 1),
     ],
 )
 def test_keys_have_their_places(place: tuple[str | int, ...], line: int, column: int) -> None:

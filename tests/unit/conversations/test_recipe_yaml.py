@@ -42,7 +42,7 @@ def test_keys_and_values_have_their_places() -> None:
 
 
 def test_a_reference_needs_no_quotes_even_between_braces() -> None:
-    text = "m: {key: ${KEY}, url: ${URL:-http://h:1/v1}, esc: '$${X}'}\nn: ${A} and $${B}\no: |\n  ${C}\n${D}: x\n"
+    text = "m: {key: ${KEY}, url: ${URL:-http://h:1/v1}, esc: $${X}}\nn: ${A} and $${B}\no: |\n  ${C}\n${D}: x\n"
     source = read_yaml(text, "r.yaml")
     assert source.data == {
         "m": {"key": "${KEY}", "url": "${URL:-http://h:1/v1}", "esc": "$${X}"},
@@ -76,6 +76,11 @@ def test_a_reference_needs_no_quotes_even_between_braces() -> None:
 )
 def test_what_is_no_recipe_says_where(text: str, said: str) -> None:
     assert said in refused(text)
+
+
+def test_s11_a_duplicate_key_does_not_show_its_values() -> None:
+    said = refused('model:\n  api_key: sk-canary-1\n  api_key: "sk-canary\\n-2"\n')
+    assert said == 'r.yaml:3:3: not valid YAML: found duplicate key "api_key" while constructing a mapping'
 
 
 def test_s16_depth_is_bounded() -> None:

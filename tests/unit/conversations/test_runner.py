@@ -328,6 +328,50 @@ async def test_a_change_while_looking_at_a_result_comes_after_all_results(world:
     ]
 
 
+async def test_a_history_may_be_put_in_short_once_the_results_are_there(world: World) -> None:
+    def change(runner: ToolRunner, _: Message) -> None:
+        runner.set_messages([user("in short")])
+
+    yielded = await mutate_once(world.runner(calls(ADD, ECHO), assistant("done")), 1, change)
+    assert world.state.messages == [user("in short"), assistant("done")]
+    assert [message["role"] for message in yielded] == ["assistant", "tool", "assistant"]
+
+
+async def test_a_call_id_that_the_caller_used_is_taken(world: World) -> None:
+    def change(runner: ToolRunner, _: Message) -> None:
+        runner.append_messages(calls(ADD), user("run it"))
+
+    await mutate_once(world.runner(assistant("x"), calls(ADD), assistant("done")), 0, change)
+    assert counting_tools.RUNS == [("add", (1, 2)), ("add", (1, 2))]
+    assert_each_request_was_valid(world)
+
+
+async def test_a_refusal_is_not_the_end_when_the_caller_goes_on(world: World) -> None:
+    runner = world.runner(reply(assistant("I cannot"), "content_filter"), assistant("done"))
+    await mutate_once(runner, 0, lambda runner, _: runner.append_messages(user("please")))
+    assert world.state.status == "completed"
+
+
+async def test_an_edited_message_stays_edited_when_it_has_to_come_back(world: World) -> None:
+    def change(runner: ToolRunner, _: Message) -> None:
+        runner.append_messages(calls(("a", "w__add", {"a": 40, "b": 2})))
+        runner.set_messages([user("hi")])
+
+    await mutate_once(world.runner(calls(ADD), assistant("done")), 0, change)
+    assert counting_tools.RUNS == [("add", (40, 2))]
+
+
+async def test_a_call_id_of_a_call_that_is_no_longer_in_the_history_is_taken_after_a_restart(world: World) -> None:
+    def change(runner: ToolRunner, _: Message) -> None:
+        runner.set_messages([user("in short")])
+
+    with pytest.raises(ModelUnavailable):
+        await mutate_once(world.runner(calls(ECHO), ModelUnavailable("down")), 1, change)
+    other = ("e", "w__echo", {"text": "something else"})
+    await world.runner(calls(other), assistant("done")).until_done()
+    assert counting_tools.RUNS == [("echo", "x"), ("echo", "something else")]
+
+
 async def test_a_change_that_cannot_be_mended_changes_nothing(world: World) -> None:
     def change(runner: ToolRunner, _: Message) -> None:
         before = runner.state.to_json()
@@ -650,6 +694,36 @@ async def test_s5_external_calls_pause_after_the_engines_calls_ran(world: World)
     assert [message.get("content") for message in state.messages[2:5]] == ["3", "from outside", "4"]
     assert counting_tools.RUNS == [("add", (1, 2)), ("add", (2, 2))]
     assert_each_request_was_valid(world)
+
+
+async def test_s8_external_results_come_in_any_order(world: World) -> None:
+    external = ToolSelection.of(world.tools.tools, external=["w::echo"])
+    batch = calls(("x", "w__echo", {"text": "1"}), ADD, ("y", "w__echo", {"text": "2"}))
+    await world.runner(batch, tools=external).until_done()
+    assert world.state.pending == ["x", "y"]
+    runner = world.runner(tools=external)
+    runner.answer([ToolResult("y", "w::echo", result="2")])
+    await runner.until_done()
+    assert (world.state.status, world.state.pending) == ("awaiting_tool_results", ["x"])
+    assert [message.get("content") for message in world.state.messages[2:]] == ["3", "2"]
+    runner = world.runner(assistant("done"), tools=external)
+    runner.answer([ToolResult("x", "w::echo", result="1")])
+    await runner.until_done()
+    assert [message.get("content") for message in world.state.messages[2:5]] == ["1", "3", "2"]
+    assert (world.state.status, world.state.pending) == ("completed", [])
+
+
+async def test_nobody_waits_for_an_external_call_that_the_caller_took_out(world: World) -> None:
+    def change(runner: ToolRunner, _: Message) -> None:
+        runner.set_messages([user("in short")])
+
+    external = ToolSelection.of(world.tools.tools, external=["w::echo"])
+    with pytest.raises(ModelUnavailable):
+        await mutate_once(world.runner(calls(ADD, ECHO), ModelUnavailable("down"), tools=external), 1, change)
+    assert world.state.pending == []
+    same_id = ("e", "w__add", {"a": 2, "b": 2})
+    await world.runner(calls(same_id), assistant("done"), tools=external).until_done()
+    assert world.state.status == "completed"
 
 
 async def test_an_external_call_with_wrong_arguments_is_answered_and_nobody_waits(world: World) -> None:

@@ -181,6 +181,27 @@ def test_f38_deltas_that_are_missing_or_out_of_order_are_noticed() -> None:
     assert State.restore([*deltas, deltas[-1]]) == state
 
 
+def test_f38_a_missing_delta_is_noticed_even_when_it_brought_no_message() -> None:
+    state, deltas = grown(1)
+    mark = state.mark()
+    state.reopen()
+    state.delta(mark)
+    mark = state.mark()
+    state.append(user("more"))
+    assert State.restore([*deltas, state.delta(mark)]) == State.restore(deltas)
+
+
+def test_a_start_that_was_used_before_keeps_nothing_of_what_a_delta_replaced() -> None:
+    state = State()
+    state.append(user("hi"))
+    mark, start = state.mark(), State.from_json(state.to_json())
+    start.encoded_messages()
+    start.settled = 1
+    state.replace([user("anew"), calling("a")])
+    back = State.restore([state.delta(mark)], start=start)
+    assert (back, back.encoded_messages(), back.settled) == (state, state.encoded_messages(), 0)
+
+
 def test_f38_an_empty_object_in_place_of_a_delta_loses_what_follows() -> None:
     _, deltas = grown(2)
     assert State.restore([deltas[0], b"", *deltas[2:]]) == State.restore(deltas[:1])
@@ -198,6 +219,16 @@ def test_what_json_cannot_hold_does_not_stop_a_checkpoint() -> None:
     state.append_results([entry("a", {"huge": 2**80})])
     state.finish("error", {"type": "x", "message": "\udfff"})
     assert State.restore([state.delta(Mark())]).messages == [user("half ?")]
+
+
+def test_answers_go_between_those_that_are_there_and_before_what_follows() -> None:
+    state = State()
+    batch = assistant(None, [tool_call(call_id, "w__add", "{}") for call_id in "abcd"])
+    state.append(batch, tool_message("b", "2"), user("x"))
+    state.answer(0, {"d": tool_message("d", "4")})
+    state.answer(0, {"a": tool_message("a", "1"), "c": tool_message("c", "3")})
+    assert [message.get("tool_call_id") for message in state.messages] == [None, "a", "b", "c", "d", None]
+    assert state.encoded_messages() == [encode_json(message) for message in state.messages]
 
 
 def test_the_history_of_the_engine_is_rebuilt_without_calls_that_never_reached_it() -> None:

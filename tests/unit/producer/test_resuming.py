@@ -10,5 +10,10 @@ def test_the_same_command_resumes() -> None:
 
 def test_jobs_from_a_pipe_are_named_by_the_run_that_stored_them() -> None:
     for jobs in (["--jobs", "-"], ["--jobs=-"]):
-        assert resume_command(["run", "r.yaml", *jobs, "--json"], "r1") == "parley run r.yaml --json --run-id r1 --resume"
-    assert resume_command(["run", "r.yaml", "--run-id", "r1", "--jobs", "-"], "r1") == "parley run r.yaml --run-id r1 --resume"
+        assert (
+            resume_command(["run", "r.yaml", *jobs, "--json"], "r1") == "parley run r.yaml --json --run-id r1 --resume"
+        )
+    assert (
+        resume_command(["run", "r.yaml", "--run-id", "r1", "--jobs", "-"], "r1")
+        == "parley run r.yaml --run-id r1 --resume"
+    )

@@ -63,6 +63,8 @@ SCHEMAS: dict[str, Any] = {
                                  {"type": "object", "required": ["b"], "properties": {"b": {"const": 1}}}]},
     "all of": {"allOf": [{"type": "object", "required": ["a"], "properties": {"a": {"type": "integer", "minimum": 3}}},
                          {"properties": {"a": {"maximum": 4}, "b": {"type": "string"}}, "required": ["b"]}]},
+    "all of bounds": {"allOf": [{"type": "integer", "minimum": 999_990}, {"minimum": 3, "maximum": 1_000_000},
+                                {"maximum": 10**9}]},
     "all of references": {"$defs": {"a": {"required": ["x"], "properties": {"x": {"type": "integer"}}},
                                     "b": {"required": ["y"], "properties": {"y": {"type": "boolean"}}}},
                           "type": "object", "allOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}]},

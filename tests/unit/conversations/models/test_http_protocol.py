@@ -83,6 +83,25 @@ async def test_pipelined_requests_are_answered_in_order(echo: Echo, streams: Str
         assert (await answer_of(reader))[1] == expected
 
 
+async def test_a_request_that_comes_while_another_is_answered_waits(echo: Echo, streams: Streams) -> None:
+    reader, writer = streams
+    echo.held = []
+    writer.write(POST)
+    while not echo.held:
+        await asyncio.sleep(0)
+    writer.write(POST.replace(b"abc", b"def"))
+    for _ in range(20):  # rounds in which it would be read
+        await asyncio.sleep(0)
+
+    assert len(echo.requests) == 1
+    echo.held.pop()()
+    assert (await answer_of(reader))[1] == b"POST:abc"
+    while not echo.held:
+        await asyncio.sleep(0)
+    echo.held.pop()()
+    assert (await answer_of(reader))[1] == b"POST:def"
+
+
 async def test_a_body_in_chunks(echo: Echo, streams: Streams) -> None:
     reader, writer = streams
     head = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -25,6 +25,7 @@ from conversations.models.model import ModelRequest
 from conversations.models.openai_compatible import OpenAICompatibleModel
 from conversations.models.settings import ModelSettings
 from tests.unit.conversations.models.conftest import GOOD, ScriptedServer, http
+from tests.unit.conversations.models.test_replies import BAD_BODIES
 
 Connect = Callable[..., Awaitable[OpenAICompatibleModel]]
 SECRET = "canary-key-8f2a61"
@@ -482,3 +483,16 @@ async def test_a_model_closed_under_a_call_gives_a_typed_error(
     await model.close()
 
     assert type(await task) is ModelUnavailable
+
+
+async def test_f20_every_bad_body_of_the_table_is_a_typed_error_over_http_too(
+    server: ScriptedServer, connect: Connect, question: ModelRequest
+) -> None:
+    model = await connect()
+    for name, body in BAD_BODIES.items():
+        server.answers = [http(200, body)]
+        error = await failure(model, question)
+        assert type(error) is MalformedReply, name
+        assert error.status == 200
+        assert error.message.startswith("model 'm' at http://127.0.0.1:")
+        assert len(error.body) <= 2000

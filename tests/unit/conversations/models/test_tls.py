@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from conversations.errors import ModelError, ModelUnavailable
+from conversations.models.connections import ConnectionKind, release_client, take_client
 from conversations.models.model import ModelRequest
 from conversations.models.openai_compatible import OpenAICompatibleModel
 from conversations.models.settings import ModelSettings
@@ -127,6 +128,16 @@ async def test_s10_a_client_certificate_is_shown_to_servers_that_ask(secure: Sec
         with pytest.raises(ModelUnavailable):
             await secure.ask(ca_file=secure.ca_file)
         assert await secure.ask(ca_file=secure.ca_file, client_certificate_file=client) == "Hello."
+
+
+async def test_models_opened_at_the_same_time_share_one_client(secure: Secure) -> None:
+    kind = ConnectionKind.of(ModelSettings(provider="openai", model="m", ca_file=secure.ca_file))
+
+    clients = await asyncio.gather(*(take_client(kind) for _ in range(5)))
+
+    assert len(set(map(id, clients))) == 1
+    for _ in clients:
+        await release_client(kind)
 
 
 @pytest.mark.parametrize("key", ["ca_file", "client_certificate_file"])

@@ -179,6 +179,15 @@ def test_decision_1_duplicate_ids_in_a_message_and_over_turns_become_unique() ->
     assert [call["id"] for call in message["tool_calls"]] == ["made_1", "made_2", "made_3"]
 
 
+def test_decision_1_the_same_id_twice_in_one_message_is_two_calls() -> None:
+    raw = said("{}")
+    raw["tool_calls"] = raw["tool_calls"] * 2
+
+    message = normalise_assistant(raw, counted())
+
+    assert [call["id"] for call in message["tool_calls"]] == ["call_1", "made_0"]
+
+
 def test_decision_6_a_tool_that_is_not_offered_is_unknown_and_its_name_legal() -> None:
     call = parsed('{"a": 1}', name="no such tool!")
 

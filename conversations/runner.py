@@ -42,10 +42,14 @@ class ToolRunner:
         limits: Limits,
         seed: int = 0,
         tool_choice: Any = None,
+        conversation_id: str | None = None,
     ) -> None:
-        """HistoryInvalid when `state.messages` cannot be mended; ToolChoiceInvalid for a tool that is not offered."""
+        """`session_id` is the engine's; `conversation_id` is what the model server sees, the same in every attempt.
+
+        HistoryInvalid when `state.messages` cannot be mended; ToolChoiceInvalid for a tool that is not offered."""
         self.state = state
         self._model, self._engine, self._session_id = model, engine, session_id
+        self._conversation_id = conversation_id if conversation_id is not None else session_id
         self._tools, self._limits, self._seed = tools, limits, seed
         self._tool_choice = tools.choice(tool_choice)
         self._entries = {entry["call_id"]: entry for entry in state.tool_results}
@@ -164,7 +168,7 @@ class ToolRunner:
             encoded_tools=offered.encoded if offered else None,
             tool_choice=self._choice_now(step) if offered else None,
             seed=derive_seed(self._seed, "turn", state.turns) % _SEED_RANGE,
-            session_id=self._session_id,
+            session_id=self._conversation_id,
         )
         reply = await self._time.within(self._model.ask(request))
         if reply is None:

@@ -1,12 +1,12 @@
 """`parley run`: make a recipe's conversations on this machine."""
 
-import asyncio
 import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from jobs.ledger.progress import Snapshot
 from producer.children import run_folder
 from producer.embedded import (
     DEFAULT_CONCURRENCY,
@@ -14,12 +14,11 @@ from producer.embedded import (
     default_workers,
     run_embedded,
 )
-from producer.errors import Interrupted
+from producer.ending import make_and_end
 from producer.logs import log_to_file
 from producer.model_endpoints import refuse_unreachable_models
-from producer.outcome import Summary, counted_jobs, print_summary, summary_of_snapshot
+from producer.outcome import counted_jobs, print_summary
 from producer.progress import ProgressDisplay
-from producer.resuming import interruption_message
 from producer.run_address import DEFAULT_RESULTS
 from producer.staged_input import OnBadLine
 from producer.submission import Submission, SubmissionRequest, stored_summary, submit
@@ -71,21 +70,12 @@ def run(
         folder=run_folder(submission.results_url, run_id),
         broker=broker,
     )
-    summary, was_interrupted = asyncio.run(_make(submission, settings, started))
-    print_summary(summary, as_json=as_json)
-    if was_interrupted:
-        raise Interrupted(interruption_message(run_id))
-    raise typer.Exit(summary.exit_code)
+    make_and_end(submission, _make(submission, settings), started=started, as_json=as_json)
 
 
-async def _make(submission: Submission, settings: EmbeddedSettings, started: float) -> tuple[Summary, bool]:
+async def _make(submission: Submission, settings: EmbeddedSettings) -> Snapshot | None:
     run_id = submission.manifest.run_id
     say(f"run {run_id}: {counted_jobs(submission.manifest.jobs)}; logs in {settings.folder / 'logs'}")
     log_to_file(settings.folder / "logs" / "feeder.log")
     with ProgressDisplay(run_id) as display:
-        last = await run_embedded(submission, settings, display.show)
-    seconds = time.monotonic() - started
-    if last is None:  # Broken off: the store knows what was saved last.
-        return stored_summary(submission.store, submission.manifest, seconds=seconds), True
-    counts = summary_of_snapshot(last, run_id=run_id, results=submission.results_url, seconds=seconds)
-    return counts, False
+        return await run_embedded(submission, settings, display.show)

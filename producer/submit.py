@@ -10,14 +10,13 @@ import typer
 
 from jobs.ledger import Ledger
 from jobs.ledger.progress import Snapshot
-from producer.errors import Interrupted
+from producer.ending import make_and_end
 from producer.feeder import Feeder
 from producer.logs import log_to_stderr
-from producer.outcome import counted_jobs, print_summary, summary_of_snapshot
+from producer.outcome import counted_jobs
 from producer.progress import ProgressDisplay
-from producer.resuming import interruption_message
 from producer.staged_input import OnBadLine
-from producer.submission import Submission, SubmissionRequest, stored_summary
+from producer.submission import Submission, SubmissionRequest
 from producer.submission import submit as write_run
 from producer.terminal import say
 from results.async_store import AsyncStore
@@ -54,15 +53,7 @@ def submit(
     submission = write_run(
         SubmissionRequest(recipe, jobs, results, run_id, on_bad_line, is_local=False, is_resumed=resume)
     )
-    manifest = submission.manifest
-    last = asyncio.run(_feed(submission, broker))
-    seconds = time.monotonic() - started
-    if last is None:
-        print_summary(stored_summary(submission.store, manifest, seconds=seconds), as_json=as_json)
-        raise Interrupted(interruption_message(manifest.run_id))
-    summary = summary_of_snapshot(last, run_id=manifest.run_id, results=submission.results_url, seconds=seconds)
-    print_summary(summary, as_json=as_json)
-    raise typer.Exit(summary.exit_code)
+    make_and_end(submission, _feed(submission, broker), started=started, as_json=as_json)
 
 
 async def _refuse_unreachable_broker(broker: str) -> None:
@@ -72,14 +63,17 @@ async def _refuse_unreachable_broker(broker: str) -> None:
 
 
 async def _feed(submission: Submission, broker: str) -> Snapshot | None:
-    """Feed until every job is settled; None when the person broke it off."""
+    """Feed until every job is settled; None when the person, or Kubernetes, broke it off."""
+    feeding = asyncio.create_task(_feed_all(submission, broker))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, feeding.cancel)
+    await asyncio.wait({feeding})
+    return None if feeding.cancelled() else feeding.result()
+
+
+async def _feed_all(submission: Submission, broker: str) -> Snapshot:
     run_id = submission.manifest.run_id
     say(f"run {run_id}: {counted_jobs(submission.manifest.jobs)}")
     async with Ledger.open(broker) as ledger, AsyncStore(submission.store) as store:
-        feeder = Feeder(ledger, store, submission.manifest, submission.results_url)
         with ProgressDisplay(run_id) as display:
-            feeding = asyncio.create_task(feeder.run(display.show))
-            for number in (signal.SIGINT, signal.SIGTERM):
-                asyncio.get_running_loop().add_signal_handler(number, feeding.cancel)
-            await asyncio.wait({feeding})
-    return None if feeding.cancelled() else feeding.result()
+            return await Feeder(ledger, store, submission.manifest, submission.results_url).run(display.show)

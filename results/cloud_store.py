@@ -74,12 +74,17 @@ class CloudStore:
                 try:
                     return self._patient.get(key, options={"range": {"suffix": nbytes}}).bytes().to_bytes()
                 except BaseError as error:
-                    if "NotPartial" not in str(error):  # an empty object, or a server that ignores ranges
+                    if not _ignores_ranges(error):
                         raise
             size = self._patient.head(key)["size"]
             if size == 0 or nbytes == 0:
                 return b""
-            return self._patient.get_range(key, start=max(0, size - nbytes), end=size).to_bytes()
+            try:
+                return self._patient.get_range(key, start=max(0, size - nbytes), end=size).to_bytes()
+            except BaseError as error:
+                if not _ignores_ranges(error):
+                    raise
+            return self._patient.get(key).bytes().to_bytes()[-nbytes:]
 
     def list(self, prefix: str = "") -> Iterator[StoredObject]:
         """Return the objects below a folder, sorted by key (S3 Express sorts its own way, so we sort)."""
@@ -112,6 +117,11 @@ class CloudStore:
         except (BaseError, FileNotFoundError) as error:
             # `from None`: the original's text holds the server's whole answer, which may quote credentials.
             raise store_error(error, verb, f"{self._url}/{key}".rstrip("/")) from None
+
+
+def _ignores_ranges(error: BaseError) -> bool:
+    """Whether the server answered a range request with something else: an empty object, or one that knows no ranges."""
+    return "NotPartial" in str(error)
 
 
 def _opened(url: str, scheme: str, *, retries: int) -> ObjectStore:

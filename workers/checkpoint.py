@@ -4,10 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
+import structlog
 
-from conversations.state import Mark, State
+from conversations.state import Mark, State, restored
 from jobs.ledger.checkpoints import Checkpoints
 from jobs.ledger.claims import Claim
+
+log = structlog.get_logger(__name__)
 
 _EMPTY = b"{}"
 _SEPARATOR = b"\n"  # JSON as orjson writes it has no line break
@@ -52,15 +55,14 @@ class CheckpointWriter:
 
 
 async def restore(checkpoints: Checkpoints, claim: Claim) -> Restored:
-    """Read a job's checkpoint back. A first attempt has none and asks nobody."""
+    """Read a job's checkpoint back, as far as it is good (F38). A first attempt has none and asks nobody."""
     stored = await checkpoints.read(claim.job) if claim.attempt > 1 else []
-    if not stored:
+    parts = [entry.partition(_SEPARATOR) for entry in stored]
+    found = restored(delta for delta, _, _ in parts)
+    if found.problem is not None:
+        log.warning("checkpoint cut", job=claim.job.task_id, kept=found.used, of=len(stored), cause=found.problem)
+        await checkpoints.cut(claim, found.used)
+    if not found.used:
         return Restored(None, {}, 0)
-    deltas, scratch = [], {}
-    for entry in stored:
-        delta, separator, tail = entry.partition(_SEPARATOR)
-        if delta:
-            deltas.append(delta)
-        if separator:
-            scratch = orjson.loads(tail)
-    return Restored(State.restore(deltas), scratch, len(stored))
+    scratches = [scratch for _, separator, scratch in parts[: found.used] if separator]
+    return Restored(found.state, orjson.loads(scratches[-1]) if scratches else {}, found.used)

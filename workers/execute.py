@@ -29,6 +29,15 @@ log = structlog.get_logger(__name__)
 
 async def execute(job: JobReference, worker: Worker) -> str:
     """Do what one task message asks for. Returns what became of the job, for Flower's list."""
+    try:
+        return await _execute(job, worker)
+    except BrokerUnreachable as failure:
+        # Whatever was under way is safe: its claim runs out and the job goes on from its checkpoint.
+        log.warning("job left to its lease", job=job.task_id, cause=str(failure))
+        return "left: broker unreachable"
+
+
+async def _execute(job: JobReference, worker: Worker) -> str:
     if worker.draining.has_begun:
         await worker.ledger.claims.return_unclaimed(job)
         return "returned"
@@ -109,6 +118,7 @@ class Attempt:
                 model=assignment.equipment.model,
                 engine=assignment.equipment.engine,
                 session_id=session.id,
+                conversation_id=self.claim.job.task_id,  # the same in every attempt: model servers cache by it
                 state=state,
                 tools=assignment.tools,
                 limits=assignment.limits,

@@ -59,7 +59,7 @@ def compose_reply(request: ModelRequest, settings: OfflineSettings, *, model: st
     scene = _Scene.of(request.messages)
     seed = (settings.seed, "" if request.seed is None else request.seed, scene.question)
     count = _call_count(request, settings, scene, seed)
-    is_free = settings.turns is None and request.tool_choice in {None, "auto"}
+    is_free = settings.turns is None and (request.tool_choice is None or request.tool_choice == "auto")
     candidates = tuple(
         _candidate(request, scene, count, Random(derive_seed(*seed, scene.replies, number)), is_free=is_free)
         for number in range(request.candidates)

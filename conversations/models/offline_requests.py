@@ -6,6 +6,7 @@ import orjson
 
 from conversations.messages import JSONObject
 from conversations.models.model import ModelRequest
+from conversations.models.replies import MAX_CHOICES
 from conversations.models.settings import OFFLINE_MODEL
 
 
@@ -24,24 +25,39 @@ def read_request(body: bytes, session_id: str) -> tuple[ModelRequest, str]:
         raise UnreadableRequest("messages: expected a list of at least one message")
     if data.get("stream"):
         raise UnreadableRequest("stream: the offline model answers in one piece")
-    tools = data.get("tools")
-    if tools is not None and not all(map(_is_tool, tools if isinstance(tools, list) else [None])):
-        raise UnreadableRequest("tools: expected a list of functions with names")
     _check_history(messages)
-    count = data.get("n") or 1
-    if not isinstance(count, int) or not 1 <= count <= 128:  # noqa: PLR2004 - OpenAI's own limit
-        raise UnreadableRequest("n: expected a number from 1 to 128")
+    _check_options(data)
     asked = ModelRequest(
         messages,
-        tools=tools,
+        tools=data.get("tools"),
         tool_choice=data.get("tool_choice"),
         response_format=data.get("response_format"),
-        candidates=count,
+        candidates=data.get("n") or 1,
         logprobs=bool(data.get("logprobs")),
         seed=data.get("seed"),
         session_id=session_id,
     )
     return asked, str(data.get("model") or OFFLINE_MODEL)
+
+
+def _check_options(data: JSONObject) -> None:
+    tools = data.get("tools")
+    if tools is not None and not all(map(_is_tool, tools if isinstance(tools, list) else [None])):
+        raise UnreadableRequest("tools: expected a list of functions with names and, if any, parameters as an object")
+    count = data.get("n")
+    if count is not None and (not isinstance(count, int) or not 1 <= count <= MAX_CHOICES):
+        raise UnreadableRequest(f"n: expected a number from 1 to {MAX_CHOICES}")
+    if not isinstance(data.get("seed"), int | None):
+        raise UnreadableRequest("seed: expected a whole number")
+    choice = data.get("tool_choice")
+    if isinstance(choice, dict):
+        if not isinstance(choice.get("function"), dict):
+            raise UnreadableRequest("tool_choice: expected the name of a function")
+    elif choice is not None and (not isinstance(choice, str) or choice not in {"auto", "none", "required"}):
+        raise UnreadableRequest('tool_choice: expected "auto", "none", "required" or a function')
+    wanted = data.get("response_format")
+    if not isinstance(wanted, dict | None) or not isinstance((wanted or {}).get("json_schema"), dict | None):
+        raise UnreadableRequest("response_format: expected an object")
 
 
 def _check_history(messages: list[JSONObject]) -> None:
@@ -50,7 +66,7 @@ def _check_history(messages: list[JSONObject]) -> None:
     for message in messages:
         if message.get("role") == "tool":
             call_id = message.get("tool_call_id")
-            if call_id not in open_ids:
+            if not isinstance(call_id, str) or call_id not in open_ids:
                 raise UnreadableRequest(f"messages: tool_call_id {call_id!r} answers no call of the message before it")
             open_ids.discard(call_id)
             continue
@@ -58,7 +74,7 @@ def _check_history(messages: list[JSONObject]) -> None:
             raise UnreadableRequest(f"messages: tool calls without results: {', '.join(sorted(map(str, open_ids)))}")
         calls = message.get("tool_calls")
         if message.get("role") == "assistant" and calls:
-            open_ids = {_checked_call(call) for call in calls}
+            open_ids = {_checked_call(call) for call in (calls if isinstance(calls, list) else [calls])}
     if open_ids:
         raise UnreadableRequest(f"messages: tool calls without results: {', '.join(sorted(map(str, open_ids)))}")
 
@@ -76,4 +92,6 @@ def _checked_call(call: Any) -> str:
 
 def _is_tool(tool: Any) -> bool:
     function = tool.get("function") if isinstance(tool, dict) else None
-    return isinstance(function, dict) and isinstance(function.get("name"), str)
+    if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+        return False
+    return isinstance(function.get("parameters"), dict | None)

@@ -20,6 +20,12 @@ class Checkpoints:
         )
         return int(length) >= 0
 
+    async def cut(self, claim: Claim, length: int) -> None:
+        """Keep the first deltas only: those after them cannot be read."""
+        await self.scripts.run(
+            self.scripts.script("cut_checkpoint"), claim.job.run_id, claim.job.index, claim.fence, length
+        )
+
     async def read(self, job: JobReference) -> list[bytes]:
         """Return the deltas of a job, oldest first; empty for a job that has not begun."""
         key = f"parley:run:{job.run_id}:checkpoint:{job.index}"

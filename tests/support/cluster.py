@@ -221,7 +221,7 @@ def check_calls_are_answered(messages: list[dict[str, Any]]) -> None:
 
 
 def check_no_turn_before_a_checkpoint_was_repeated(model: MockModel) -> int:
-    """Turns are asked for in order: once a later one was asked for, an earlier one never is again. Returns the repeats."""
+    """Once a later turn was asked for, an earlier one never is again. Returns how many were asked for twice."""
     repeated = 0
     for session, turns in model.turns_by_session().items():
         assert turns == sorted(turns), f"{session} went back: {turns}"

@@ -1,6 +1,6 @@
 """A model that says what its script says, and remembers what it was asked."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -82,8 +82,3 @@ def calls(*wanted: tuple[str, str, JSONObject | str], text: str | None = None) -
 def script(*lines: Line) -> ScriptedModel:
     """A model with this script."""
     return ScriptedModel(list(lines))
-
-
-def endless(line: Callable[[ModelRequest], Message]) -> Iterable[Line]:
-    """A script that never ends: 1,000 times the same line."""
-    return [line] * 1000

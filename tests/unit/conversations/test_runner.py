@@ -11,6 +11,8 @@ import pytest
 from conversations.encoding import encode_json
 from conversations.errors import HistoryInvalid, ModelUnavailable, RunnerUsed, ToolChoiceInvalid
 from conversations.messages import Message, assistant, call_ids_of, system, tool_message, user
+from conversations.models.kinds import build_model
+from conversations.models.settings import ModelSettings
 from conversations.policy.limits import Limits
 from conversations.runner import ToolRunner
 from conversations.selection import Selector, ToolSelection
@@ -742,3 +744,31 @@ async def test_s12_an_external_error_is_told_to_the_model(world: World) -> None:
     runner.answer([ToolResult("e", "w::echo", error="no approval", error_type=ErrorType.external)])
     await runner.until_done()
     assert world.state.messages[2] == tool_message("e", "Error: no approval")
+
+
+# With the model that ships
+
+
+async def offline_conversation(world: World) -> State:
+    state = State()
+    state.append(user("add things up"))
+    model = build_model(ModelSettings.model_validate({"provider": "offline", "offline": {"turns": 5}}))
+    runner = ToolRunner(
+        model=model, engine=world.engine, session_id=SESSION, state=state, tools=world.tools, limits=Limits(), seed=3
+    )
+    async for message in runner:
+        assert message in state.messages
+    return state
+
+
+async def test_the_offline_model_makes_four_calls_and_a_text(world: World) -> None:
+    state = await offline_conversation(world)
+    assert (state.status, state.turns, state.tool_calls) == ("completed", 5, 4)
+    assert [message["role"] for message in state.messages] == ["user", *["assistant", "tool"] * 4, "assistant"]
+    assert_valid(state.messages)
+    assert all(entry["error_type"] in {None, "execution"} for entry in state.tool_results)
+
+
+async def test_the_same_seed_makes_the_same_conversation(world: World) -> None:
+    first, second = await offline_conversation(world), await offline_conversation(world)
+    assert first.messages == second.messages

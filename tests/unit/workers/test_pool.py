@@ -137,7 +137,7 @@ def test_a_message_on_the_wire_is_plain_json(worker: WorkerProcess, client: redi
 
     template = json.loads(message_template("RUN", (), "conversations"))
     send("plain", "x", queue="elsewhere")
-    (raw,) = client.lrange("elsewhere", 0, -1)  # type: ignore[union-attr, misc]
+    (raw,) = client.lrange("elsewhere", 0, -1)
     by_kombu = json.loads(raw)
     assert set(template) == set(by_kombu)
     assert set(template["headers"]) == set(by_kombu["headers"])

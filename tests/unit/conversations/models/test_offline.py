@@ -126,12 +126,15 @@ def test_arguments_are_always_a_valid_object(schema: Any) -> None:
 
 
 def test_tool_choice_is_honoured() -> None:
-    def called(choice: Any) -> list[str]:
-        reply = ask([user("Weather?")], 1, tools=[WEATHER, STOCK], tool_choice=choice)
+    def called(choice: Any, turns: int | None = 1) -> list[str]:
+        reply = ask([user("Weather?")], turns, tools=[WEATHER, STOCK], tool_choice=choice)
         return [call["function"]["name"] for call in reply.message.get("tool_calls", [])]
 
     assert called("none") == called("auto") == []
-    assert len(called("required")) == 1
+    assert len(called("required")) == len(called("required", None)) == 1
+    assert called({"type": "function", "function": {"name": "market__get_stock_price"}}, None) == [
+        "market__get_stock_price"
+    ]
     assert called({"type": "function", "function": {"name": "market__get_stock_price"}}) == ["market__get_stock_price"]
 
 

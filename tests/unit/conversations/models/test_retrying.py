@@ -19,7 +19,10 @@ from conversations.errors import (
 )
 from conversations.messages import assistant
 from conversations.models.model import ModelReply, ModelRequest
+from conversations.models.offline_server import Faults, OfflineServer
+from conversations.models.openai_compatible import OpenAICompatibleModel
 from conversations.models.retrying import RetryingModel, RetryPolicy, wait_seconds
+from conversations.models.settings import ModelSettings, OfflineSettings
 
 REPLY = ModelReply(assistant("Hello."), "stop", 1, 1, "m")
 REQUEST = ModelRequest([{"role": "user", "content": "Hi"}])
@@ -158,3 +161,19 @@ async def test_it_opens_and_closes_what_it_wraps() -> None:
     await model.close()
 
     assert (model.model_id, inner.opened, inner.closed) == ("scripted", 1, 1)
+
+
+async def test_f18_through_a_server_of_faults_every_question_is_answered() -> None:
+    faults = Faults(rate_429=0.2, rate_500=0.15, rate_truncated=0.15, rate_malformed=0.1, retry_after_seconds=7)
+    async with OfflineServer(OfflineSettings(turns=1, seed=5), faults=faults) as server:
+        clock = Clock()
+        inner = OpenAICompatibleModel(ModelSettings(provider="openai", model="m", base_url=server.base_url))
+        model = RetryingModel(inner, RetryPolicy(max_retries=30), chance=Random(1), sleep=clock.sleep)
+        await model.open()
+        replies = [await model.ask(ModelRequest([{"role": "user", "content": f"Question {n}"}])) for n in range(40)]
+        await model.close()
+
+    assert all(f"Question {n}" in reply.message["content"] for n, reply in enumerate(replies))
+    assert sum(reply.attempts for reply in replies) == server.statistics.requests > 60
+    assert len(clock.waits) == server.statistics.requests - 40
+    assert any(waited >= 7 for waited in clock.waits)

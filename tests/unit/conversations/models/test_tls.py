@@ -2,6 +2,8 @@
 
 import asyncio
 import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -61,15 +63,21 @@ class Secure:
         self.ca_file = written(self.authority, folder / "ca.pem")
         self.port = 1
 
-    async def serve(self, made: Issuer, *, asks_for_client: bool = False) -> asyncio.Server:
+    @asynccontextmanager
+    async def serve(self, made: Issuer, *, asks_for_client: bool = False) -> AsyncIterator[None]:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(written(made, self.folder / "server.pem"))
         if asks_for_client:
             context.load_verify_locations(self.ca_file)
             context.verify_mode = ssl.CERT_REQUIRED
-        listening = await asyncio.start_server(ScriptedServer().serve, "127.0.0.1", 0, ssl=context)
+        scripted = ScriptedServer()
+        listening = await asyncio.start_server(scripted.serve, "127.0.0.1", 0, ssl=context)
         self.port = listening.sockets[0].getsockname()[1]
-        return listening
+        try:
+            yield
+        finally:
+            listening.close()
+            await scripted.close()
 
     async def ask(self, **settings: object) -> str:
         given = {"provider": "openai", "model": "m", "base_url": f"https://127.0.0.1:{self.port}/v1"} | settings
@@ -87,12 +95,12 @@ def secure(tmp_path: Path) -> Secure:
 
 
 async def test_s10_a_certificate_of_the_given_ca_is_accepted(secure: Secure) -> None:
-    async with await secure.serve(certificate("127.0.0.1", secure.authority)):
+    async with secure.serve(certificate("127.0.0.1", secure.authority)):
         assert await secure.ask(ca_file=secure.ca_file) == "Hello."
 
 
 async def test_s10_an_unknown_issuer_is_refused_and_not_tried_again(secure: Secure) -> None:
-    async with await secure.serve(certificate("127.0.0.1", secure.authority)):
+    async with secure.serve(certificate("127.0.0.1", secure.authority)):
         with pytest.raises(
             ModelUnavailable, match=r"https://127\.0\.0\.1:\d+/v1: TLS failed.*UnknownIssuer.*ca_file"
         ) as caught:
@@ -110,13 +118,13 @@ async def test_s10_an_unknown_issuer_is_refused_and_not_tried_again(secure: Secu
 async def test_s10_a_wrong_name_and_an_expired_certificate_are_refused(
     secure: Secure, name: str, until: datetime, cause: str
 ) -> None:
-    async with await secure.serve(certificate(name, secure.authority, until=until)):
+    async with secure.serve(certificate(name, secure.authority, until=until)):
         with pytest.raises(ModelUnavailable, match=cause):
             await secure.ask(ca_file=secure.ca_file)
 
 
 async def test_s10_not_verifying_takes_an_explicit_key_and_warns(secure: Secure) -> None:
-    async with await secure.serve(certificate("127.0.0.1", secure.authority)):
+    async with secure.serve(certificate("127.0.0.1", secure.authority)):
         with structlog.testing.capture_logs() as events:
             assert await secure.ask(verify_tls=False) == "Hello."
     assert [event["log_level"] for event in events] == ["warning"]
@@ -124,7 +132,7 @@ async def test_s10_not_verifying_takes_an_explicit_key_and_warns(secure: Secure)
 
 async def test_s10_a_client_certificate_is_shown_to_servers_that_ask(secure: Secure) -> None:
     client = written(certificate("client", secure.authority), secure.folder / "client.pem")
-    async with await secure.serve(certificate("127.0.0.1", secure.authority), asks_for_client=True):
+    async with secure.serve(certificate("127.0.0.1", secure.authority), asks_for_client=True):
         with pytest.raises(ModelUnavailable):
             await secure.ask(ca_file=secure.ca_file)
         assert await secure.ask(ca_file=secure.ca_file, client_certificate_file=client) == "Hello."

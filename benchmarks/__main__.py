@@ -1,6 +1,7 @@
 """Runs benchmarks by name, all of them without one: `python -m benchmarks [NAME…] [--rounds N] [--jobs N] …`."""
 
 import argparse
+import importlib.util
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
@@ -40,11 +41,15 @@ BENCHMARKS: Mapping[str, Callable[[Options], list[Figure]]] = MappingProxyType(
         "endurance": endurance.measure,
     }
 )
+_NEEDED = ("aiohttp", "moto", "openai")
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run, print and keep; 1 when a limit is missed."""
     asked = _parser().parse_args(arguments)
+    if missing := [name for name in _NEEDED if importlib.util.find_spec(name) is None]:
+        print(f"missing: {', '.join(missing)}; install them: .venv/bin/pip install -e '.[bench]'", file=sys.stderr)
+        return 2
     options = Options(**{each.name: getattr(asked, each.name) for each in fields(Options)})
     around = surroundings()
     print(f"{around['machine']}, python {around['python']}, {around['system']}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from benchmarks.calibration import Sample, calibration_ms
+from benchmarks.calibration import Sample, calibration_ms, sampled
 from benchmarks.figure import Figure
 from benchmarks.in_flight import cpu_seconds_of, on_loop
 from benchmarks.ledger_run import registered_run
@@ -105,9 +105,7 @@ async def _round(ledger: Ledger, *, jobs: int, in_flight: int) -> _Round:
 
 
 def _delta_only() -> Sample:
-    before_ms = calibration_ms()
-    per_turn = statistics.median(_deltas_of_one_ms(number) for number in range(50))
-    return Sample(per_turn, before_ms, calibration_ms())
+    return sampled(lambda: statistics.median(_deltas_of_one_ms(number) for number in range(50)))
 
 
 def _deltas_of_one_ms(number: int) -> float:

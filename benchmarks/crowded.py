@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from benchmarks.calibration import Sample, calibration_ms
+from benchmarks.calibration import Sample, sampled
 from benchmarks.cluster import Cluster, cluster
 from benchmarks.figure import Figure
 from benchmarks.options import Options
@@ -29,9 +29,7 @@ def measure(options: Options) -> list[Figure]:
 def _cost(running: Cluster, base_url: str, in_flight: int, options: Options) -> Sample:
     with running.worker(in_flight) as worker:
         running.run(base_url, _WARM_UP, [worker])
-        before_ms = calibration_ms()
-        cost = running.run(base_url, options.jobs or _JOBS, [worker])
-    return Sample(cost.worker_ms, before_ms, calibration_ms())
+        return sampled(lambda: running.run(base_url, options.jobs or _JOBS, [worker]).worker_ms)
 
 
 def _figures(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.by_hand import Transport
-from benchmarks.calibration import Sample, calibration_ms
+from benchmarks.calibration import Sample, calibration_ms, sampled
 from benchmarks.children import child
 from benchmarks.cluster import Cluster, RunCost, cluster
 from benchmarks.figure import Figure
@@ -55,10 +55,13 @@ def _ours(rounds: _Rounds, run: Callable[[], RunCost]) -> None:
 def _by_hand(running: Cluster, transport: Transport, base_url: str, options: Options) -> Sample:
     conversations = options.by_hand or _BY_HAND
     command = [sys.executable, "-m", "benchmarks.by_hand", transport, base_url]
-    before_ms = calibration_ms()
-    with child([*command, str(conversations), str(options.in_flight)], running.folder / f"{transport}.log") as process:
-        said = json.loads(process.finish(within_seconds=1800))
-    return Sample(said["cpu_ms"], before_ms, calibration_ms())
+    command += [str(conversations), str(options.in_flight)]
+
+    def cpu_ms() -> float:
+        with child(command, running.folder / f"{transport}.log") as process:
+            return float(json.loads(process.finish(within_seconds=1800))["cpu_ms"])
+
+    return sampled(cpu_ms)
 
 
 def _figures(rounds: _Rounds, options: Options, blocks: Sequence[float]) -> list[Figure]:

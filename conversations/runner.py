@@ -46,7 +46,8 @@ class ToolRunner:
     ) -> None:
         """`session_id` is the engine's; `conversation_id` is what the model server sees, the same in every attempt.
 
-        HistoryInvalid when `state.messages` cannot be mended; ToolChoiceInvalid for a tool that is not offered."""
+        HistoryInvalid when `state.messages` cannot be mended; ToolChoiceInvalid for a tool that is not offered.
+        """
         self.state = state
         self._model, self._engine, self._session_id = model, engine, session_id
         self._conversation_id = conversation_id if conversation_id is not None else session_id

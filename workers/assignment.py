@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from conversations.messages import Message, system, user
-from conversations.recipe import Recipe
 from conversations.policy.limits import Limits
+from conversations.recipe import Recipe
 from conversations.selection import ToolSelection
 from conversations.state import State
 from conversations.templates import render

@@ -23,14 +23,13 @@ from engines.wiring import build_engine
 class Models:
     """The models that a recipe names: its own and those of its lm engines; equal settings share one."""
 
-    models: dict[str, Model] = field(default_factory=dict)
+    models: dict[ModelSettings, Model] = field(default_factory=dict)
 
     def of(self, settings: ModelSettings) -> Model:
         """Return the model of these settings."""
-        key = repr(sorted(settings.model_dump().items(), key=str))
-        if key not in self.models:
-            self.models[key] = build_model(settings)
-        return self.models[key]
+        if settings not in self.models:
+            self.models[settings] = build_model(settings)
+        return self.models[settings]
 
     def speak_for(self, lm_config: dict[str, Any]) -> Speak:
         """Return what an lm engine calls (see :mod:`engines.speak`)."""

@@ -103,7 +103,7 @@ def test_flower_lists_workers_and_jobs_under_readable_names_without_their_conten
             run = summary["run_id"]
 
             def all_ended(tasks: dict[str, Any]) -> bool:
-                return sum(task["state"] == "SUCCESS" for task in tasks.values()) == JOBS
+                return [task["state"] for task in tasks.values()] == ["SUCCESS"] * JOBS
 
             tasks = seen.wait_until("/api/tasks", all_ended)
             workers = seen.wait_until("/api/workers?refresh=1", bool)

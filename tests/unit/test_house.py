@@ -170,7 +170,7 @@ def test_importing_a_floor_starts_no_thread_and_writes_nothing(checkout: Path, f
 
 
 def test_the_wheel_has_every_file_of_the_floors_and_nothing_else(checkout: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", tmp_path]
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
     subprocess.run(command, cwd=checkout, capture_output=True, timeout=90, check=True)
 
     (wheel,) = tmp_path.glob("*.whl")

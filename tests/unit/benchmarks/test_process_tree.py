@@ -33,8 +33,10 @@ def test_the_time_of_a_child_that_has_ended_counts(tmp_path: Path) -> None:
         process.communicate()
 
 
-def test_the_tree_holds_the_process_itself() -> None:
-    assert resident_bytes(os.getpid()) > 1_000_000
+def test_the_memory_of_a_process_is_what_the_kernel_says() -> None:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    said_kb = next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))
+    assert resident_bytes(os.getpid()) == pytest.approx(said_kb * 1024, rel=0.1)
 
 
 def test_a_process_that_has_ended_is_named() -> None:

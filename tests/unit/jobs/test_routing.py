@@ -1,8 +1,8 @@
 """Which queue a job goes to."""
 
-from jobs.routing import permit_limits, queue_of, route_of
 from engines.tool import Tool
 from engines.toolset import Toolset
+from jobs.routing import permit_limits, queue_of, route_of
 
 TOOLSETS = {
     "weather": Toolset(namespace="weather", engine=None, tools=()),

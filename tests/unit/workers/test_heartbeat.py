@@ -14,7 +14,7 @@ class Ledger:
     """Answers renewals as told."""
 
     lease_seconds: float = 60.0
-    answer: Renewal | Exception = Renewal(False, frozenset())
+    answer: Renewal | Exception = field(default_factory=lambda: Renewal(False, frozenset()))
     asked: list[tuple[str, list[int]]] = field(default_factory=list)
 
     async def renew(self, run_id: str, claims: Iterable[Claim]) -> Renewal:

@@ -7,6 +7,7 @@ from celery.signals import setup_logging, worker_ready
 
 from jobs.celery_app import TASK_NAME, create_app
 from jobs.errors import broker_address
+from jobs.transport import make_tolerant
 from workers.lifespan import WorkerLifespan
 from workers.logs import configure_logs
 from workers.settings import WorkerSettings
@@ -15,6 +16,7 @@ from workers.task import job_of_message
 log = structlog.get_logger(__name__)
 
 settings = WorkerSettings()
+make_tolerant()
 app = create_app(settings)
 app.lifespan = WorkerLifespan(settings)
 

@@ -67,7 +67,9 @@ def test_a_cluster_with_an_s3_store_and_readers_that_are_not_ours(
     for number, key in enumerate(shard_keys(store, summary["run_id"])):
         (tmp_path / f"{number}.jsonl.zst").write_bytes(store.get(key))
     shards = str(tmp_path / "*.jsonl.zst")
-    counted = duckdb.sql(f"select count(distinct index), sum(usage.model_calls) from read_json('{shards}')").fetchall()
+    with duckdb.connect() as reader:
+        reader.execute(f"select count(distinct index), sum(usage.model_calls) from read_json('{shards}')")
+        counted = reader.fetchall()
     assert counted == [(40, 200)]
     assert sorted(pl.read_ndjson(shards)["index"].to_list()) == list(range(40))
 
@@ -77,6 +79,11 @@ def test_f32_messages_that_nobody_of_ours_wrote_start_nothing_and_stop_nobody(
 ) -> None:
     template = message_template("nobody", (), "conversations").decode()
     strangers = [
+        "garbage",
+        "[1, 2]",
+        "{}",
+        '{"body": 3}',
+        "[" * 100_000,
         template.replace("@INDEX@", "0").replace("@TASK@", "nobody.000000").replace("@SENT@", "1"),
         template.replace("@INDEX@", '\\"zero\\"').replace("@TASK@", "x").replace("@SENT@", "1"),
         template.replace("parley.conversation", "os.system").replace("@INDEX@", "0"),
@@ -88,6 +95,7 @@ def test_f32_messages_that_nobody_of_ours_wrote_start_nothing_and_stop_nobody(
         summary = here.submit(*weather_run(tmp_path, model, 20)).finish()
         assert workers.restarts == 0
         assert client.llen("conversations") == 0
+        assert b"garbage" in client.lrange("parley:refused", 0, -1), "set aside, to be looked at"
     assert (summary["exit_code"], summary["ok"]) == (0, 20)
 
 

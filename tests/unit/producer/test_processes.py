@@ -24,9 +24,11 @@ def test_an_identity_is_alive_until_its_process_ends() -> None:
 
 def test_another_process_with_the_same_id_is_not_killed() -> None:
     with subprocess.Popen(SLEEPER, start_new_session=True) as process:
-        ProcessIdentity(process.pid, "0").kill_group()
-        assert process.poll() is None
-        process.kill()
+        stranger = ProcessIdentity(process.pid, "0")
+        assert not stranger.is_alive
+        stranger.kill_group()
+        process.terminate()
+        assert process.wait(20) == -signal.SIGTERM
 
 
 def test_nobody_has_the_id_of_a_process_that_ended() -> None:

@@ -22,6 +22,7 @@ from results.store import open_store
 from tests.support.cluster import (
     PARLEY,
     MockModel,
+    check_no_turn_before_a_checkpoint_was_repeated,
     check_one_ok_record_each,
     mock_model,
 )
@@ -121,18 +122,6 @@ class Desk:
     def until_requests(self, count: int) -> None:
         """Wait until the model was asked so many times."""
         until(lambda: len(self.model.log.read_bytes().splitlines()) >= count)
-
-    def repeated_calls(self) -> int:
-        """How many turns the model was asked for again; none may come after a later turn of its conversation."""
-        repeated = 0
-        turns_by_job: dict[str, list[int]] = {}
-        for request in self.model.requests():
-            job, _, _attempt = request["session_id"].rpartition(".")
-            turns_by_job.setdefault(job, []).append(request["turn"])
-        for turns in turns_by_job.values():
-            assert turns == sorted(turns), "what is in a checkpoint is not asked for again"
-            repeated += len(turns) - len(set(turns))
-        return repeated
 
     def check_complete(self, run_id: str) -> None:
         records = list(visible_records(open_store(str(self.folder / "runs")), run_id))
@@ -239,7 +228,7 @@ def test_f41_ctrl_c_saves_what_is_under_way_and_prints_the_command_that_resumes(
     assert resumed.exit_code == 0, resumed.err
     assert resumed.summary["run_id"] == ended.summary["run_id"]
     desk.check_complete(resumed.summary["run_id"])
-    assert desk.repeated_calls() == 0, "a drained conversation repeats no call"
+    assert check_no_turn_before_a_checkpoint_was_repeated(desk.model) == 0, "a drained conversation repeats no call"
 
 
 def test_f41_a_second_ctrl_c_ends_the_workers_at_once(slow_desk: Desk) -> None:
@@ -281,7 +270,7 @@ def test_f41_kill_9_at_any_moment_leaves_no_child_and_the_same_command_goes_on(d
     ended = desk.run("--concurrency", "15")
     assert ended.exit_code == 0, ended.err
     desk.check_complete(ended.summary["run_id"])
-    repeated = desk.repeated_calls()
+    repeated = check_no_turn_before_a_checkpoint_was_repeated(desk.model)
     assert repeated <= 4 * 15, "only calls that were under way at a kill are made again"
 
 
@@ -308,7 +297,7 @@ def test_a_worker_that_is_killed_is_replaced_and_its_jobs_go_on_at_once(desk: De
     assert ended.exit_code == 0, ended.err
     assert "worker 1 ended (killed by signal 9)" in ended.err
     desk.check_complete(ended.summary["run_id"])
-    assert desk.repeated_calls() <= 10
+    assert check_no_turn_before_a_checkpoint_was_repeated(desk.model) <= 10
 
 
 def test_the_private_redis_may_die_without_harm(desk: Desk) -> None:

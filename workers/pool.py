@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, Protocol
 
@@ -23,9 +23,11 @@ from billiard.einfo import ExceptionInfo
 from celery import _state
 from celery.concurrency.base import BasePool
 from celery.exceptions import SoftTimeLimitExceeded, WorkerLostError
-from greenlet import getcurrent, greenlet
+from greenlet import getcurrent
 from kombu.asynchronous import get_event_loop
 from vine import promise
+
+from workers.greenlets import Traced, as_plain_function
 
 log = structlog.get_logger(__name__)
 
@@ -43,63 +45,6 @@ class Lifespan(Protocol):
 
     def hosted(self) -> AbstractAsyncContextManager[None]:
         """Open what the tasks need, and close it."""
-
-
-class _TracerGreenlet(greenlet):  # type: ignore[misc]  # greenlet is untyped
-    """Runs a plain callable; the awaitables met inside are awaited by the asyncio task that owns it."""
-
-    job: "PoolJob"
-
-
-class _Traced:
-    """Awaitable that drives one tracer greenlet."""
-
-    __slots__ = ("_arguments", "_greenlet")
-
-    def __init__(self, function: Callable[..., Any], job: "PoolJob", *arguments: Any) -> None:
-        self._greenlet = _TracerGreenlet(function)
-        self._greenlet.gr_context = getcurrent().gr_context
-        self._greenlet.job = job
-        self._arguments = arguments
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        running = self._greenlet
-        yielded = running.switch(*self._arguments)
-        while not running.dead:
-            try:
-                sent = yield yielded
-            except BaseException as failure:  # noqa: BLE001  # includes CancelledError: it belongs to the coroutine at its await
-                yielded = running.throw(running.job.as_seen_by_the_task(failure))
-            else:
-                yielded = running.switch(sent)
-        return yielded
-
-
-def drive(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Run a coroutine from inside a tracer greenlet, handing what it awaits up to the asyncio task."""
-    current = getcurrent()
-    if not isinstance(current, _TracerGreenlet):  # called directly, without a worker around
-        return asyncio.run(coroutine)
-    sent: Any = None
-    failure: BaseException | None = None
-    while True:
-        try:
-            yielded = coroutine.send(sent) if failure is None else coroutine.throw(failure)
-        except StopIteration as stop:
-            return stop.value
-        try:
-            sent, failure = current.parent.switch(yielded), None
-        except BaseException as thrown:  # noqa: BLE001  # every exception is the coroutine's to handle
-            failure = thrown
-
-
-def _as_plain_function(function: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def run(*arguments: Any, **keywords: Any) -> Any:
-        return drive(function(*arguments, **keywords))  # type: ignore[arg-type]
-
-    run.is_driven = True  # type: ignore[attr-defined]
-    return run
 
 
 class PoolJob:
@@ -183,7 +128,7 @@ class AsyncioPool(BasePool):  # type: ignore[misc]  # Celery is untyped
             if getattr(function, "is_driven", False):
                 self._driven_tasks.add(name)
             elif inspect.iscoroutinefunction(function):
-                setattr(task, attribute, _as_plain_function(function))
+                setattr(task, attribute, as_plain_function(function))
                 self._driven_tasks.add(name)
 
     def on_close(self) -> None:
@@ -314,7 +259,7 @@ class AsyncioPool(BasePool):  # type: ignore[misc]  # Celery is untyped
         outcome: tuple[Any, ...] = ()
         try:
             if job.arguments and job.arguments[0] in self._driven_tasks:
-                answer = await _Traced(job.callbacks["target"], job, *job.arguments)
+                answer = await Traced(job.callbacks["target"], job.as_seen_by_the_task, *job.arguments)
             else:
                 answer = await asyncio.to_thread(job.callbacks["target"], *job.arguments)
             outcome = (job.callbacks["success"], answer)

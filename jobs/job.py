@@ -5,6 +5,8 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from engines.chance import derive_seed
+
 JSONObject = dict[str, Any]
 
 
@@ -36,6 +38,11 @@ class JobLine(BaseModel):
             if message.get("role") not in {"system", "developer", "user", "assistant", "tool"}:
                 raise ValueError(f'messages[{position}] needs a "role" of system, developer, user, assistant or tool')
         return self
+
+
+def seed_of(line: JobLine, run_seed: int, index: int) -> int:
+    """Return the seed of a job: its own, else one of the run's seed and its index: the same on any machine."""
+    return line.seed if line.seed is not None else derive_seed(run_seed, index)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from conversations.errors import TemplateInvalid, ToolChoiceInvalid
+from conversations.errors import HistoryInvalid, TemplateInvalid, ToolChoiceInvalid
+from conversations.history import mended
 from conversations.models.kinds import build_model
 from conversations.models.settings import ModelSettings
 from conversations.models.speaking import speak_with
@@ -25,7 +26,7 @@ from engines.loading import load_registry, pinned
 from engines.registry import ToolRegistry
 from engines.speak import Speak
 from engines.wiring import build_engine
-from jobs.job import JobLine
+from jobs.job import JobLine, seed_of
 from jobs.routing import Route, permit_limits, route_of
 from producer.terminal import say
 
@@ -84,15 +85,17 @@ class CheckedRecipe:
         """Where modules of local engines are looked for, behind everything that is installed."""
         return module_folders(self.path)
 
-    def route_of_job(self, job: JobLine) -> Route:
+    def route_of_job(self, job: JobLine, index: int) -> Route:
         """The stateful namespaces that a job touches; `ConfigurationInvalid` for a tool that is not there."""
+        seed = seed_of(job, self.loaded.recipe.seed, index)  # the worker's: a draw must come out the same there
         try:
-            selection = self.selector.select(job.tools, job.disabled_tools)
+            selection = self.selector.select(job.tools, job.disabled_tools, seed=seed)
             selection.choice(job.tool_choice or self.loaded.recipe.conversation.tool_choice)
         except ConfigurationInvalid as error:
             raise ConfigurationInvalid(error.message, at=self._place_in_line(job)) from None
         except ToolChoiceInvalid as error:
             raise ConfigurationInvalid(str(error), at=("tool_choice",)) from None
+        _refuse_broken_history(job)
         self._refuse_unfilled_templates(job)
         return route_of(selection.tools, self.registry.toolsets)
 
@@ -134,8 +137,7 @@ def check_recipe(path: Path, *, is_local: bool) -> CheckedRecipe:
         raise loaded.located(error) from None
     models = (NamedModel("model", loaded.recipe.model_settings(environment, read_file)), *listening.models)
     stored_form = recipe_to_json(loaded, pinned(loaded.recipe.tools, registry))
-    # Routes are of all tools a job may be offered: which of them its seed draws is decided on the worker.
-    return CheckedRecipe(path, loaded, registry, stored_form, models, Selector(registry))
+    return CheckedRecipe(path, loaded, registry, stored_form, models, Selector(registry, loaded.recipe.tools.sample))
 
 
 def module_folders(recipe: Path) -> tuple[Path, ...]:
@@ -185,3 +187,11 @@ class _Listening:
     def _engine_with(self, lm_config: dict[str, Any]) -> str:
         engines = self._tools.engines
         return next((name for name, engine in engines.items() if engine.get("lm_config") == lm_config), "")
+
+
+def _refuse_broken_history(job: JobLine) -> None:
+    """Messages that no model server would take must not fail a conversation later."""
+    try:
+        mended([dict(message) for message in job.messages or ()])
+    except HistoryInvalid as error:
+        raise ConfigurationInvalid(str(error), at=("messages",)) from None

@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from pydantic import ValidationError
@@ -26,8 +27,12 @@ class Lines(Protocol):
         ...
 
 
-RouteOfJob = Callable[[JobLine], Route]
-"""Checks a job against the recipe (`ConfigurationInvalid`, its `at` a path inside the line) and says its route."""
+class RouteOfJob(Protocol):
+    """Checks a job against the recipe and says its route; the index may decide which tools are drawn for it."""
+
+    def __call__(self, job: JobLine, index: int) -> Route:
+        """`ConfigurationInvalid`, its `at` a path inside the line, for a job that cannot run."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +64,16 @@ def read_jobs(
     stream: Lines, *, name: str, route_of_job: RouteOfJob, max_line_bytes: int = MAX_LINE_BYTES
 ) -> Iterator[CheckedJob | BadLine]:
     """Every line of `stream` that is not blank, checked; `name` is what error messages call the file."""
+    index = 0
     with SeenIds() as seen_ids:
         for number, raw in _lines(stream, max_line_bytes):
             try:
-                yield _checked(raw, number, route_of_job, seen_ids, max_line_bytes)
+                checked = _checked(raw, number, partial(route_of_job, index=index), seen_ids, max_line_bytes)
             except _LineProblem as problem:
                 yield BadLine(name, number, problem.column, problem.message)
+            else:
+                index += 1
+                yield checked
 
 
 def only_good(lines: Iterator[CheckedJob | BadLine]) -> Iterator[CheckedJob]:
@@ -95,7 +104,9 @@ def _lines(stream: Lines, max_line_bytes: int) -> Iterator[tuple[int, bytes]]:
             yield number, raw
 
 
-def _checked(raw: bytes, number: int, route_of_job: RouteOfJob, seen_ids: SeenIds, max_line_bytes: int) -> CheckedJob:
+def _checked(
+    raw: bytes, number: int, route_of_job: Callable[[JobLine], Route], seen_ids: SeenIds, max_line_bytes: int
+) -> CheckedJob:
     if len(raw.rstrip(b"\r\n")) > max_line_bytes:
         raise _LineProblem(f"the line is longer than {max_line_bytes:,} bytes; a job must be smaller")
     text = _decoded(raw)

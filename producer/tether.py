@@ -28,8 +28,9 @@ def main(parent: int, number: int, command: list[str]) -> int:
 
 def _watch(parent: int, number: int, command: list[str]) -> int:
     child = subprocess.Popen(command)
-    for forwarded in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(forwarded, lambda received, _frame: child.send_signal(received))
+    for number_of_group in (signal.SIGTERM, signal.SIGINT):
+        # Signals go to the whole group: the command got it too, and this process must outlast it.
+        signal.signal(number_of_group, lambda _number, _frame: None)
     while child.poll() is None:
         if os.getppid() != parent:
             child.send_signal(number)

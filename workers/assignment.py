@@ -10,8 +10,7 @@ from conversations.recipe import Recipe
 from conversations.selection import ToolSelection
 from conversations.state import State
 from conversations.templates import render
-from engines.chance import derive_seed
-from jobs.job import JobLine, JobReference
+from jobs.job import JobLine, JobReference, seed_of
 from workers.checkpoint import Restored
 from workers.equipment import Equipment
 from workers.open_run import OpenRun
@@ -60,7 +59,7 @@ async def assign(run: OpenRun, job: JobReference, restored: Restored) -> Assignm
     """Read the job's line and go on from its checkpoint, or begin."""
     equipment = await run.equipment()
     line = await run.job_line(job.index)
-    seed = line.seed if line.seed is not None else derive_seed(equipment.recipe.seed, job.index)
+    seed = seed_of(line, equipment.recipe.seed, job.index)
     tools = equipment.selector.select(line.tools, line.disabled_tools, seed=seed)
     state = restored.state or _beginning(equipment.recipe, line)
     return Assignment(equipment, job, line, seed, tools, state, restored)

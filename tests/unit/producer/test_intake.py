@@ -13,7 +13,7 @@ from jobs.routing import Route
 from producer.intake import BadLine, CheckedJob, read_jobs
 
 
-def route_by_tools(job: JobLine) -> Route:
+def route_by_tools(job: JobLine, index: int) -> Route:
     if job.tools and "hr::fire" in job.tools:
         raise ConfigurationInvalid(
             "no tool 'hr::fire'; did you mean 'hr::hire'?", at=("tools", job.tools.index("hr::fire"))

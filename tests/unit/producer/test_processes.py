@@ -7,9 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from producer.processes import ProcessIdentity, last_lines, signal_group, tethered
 
-SLEEPER = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)"]
+SLEEPER = [sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(600)"]
+AS_ON = (
+    "import runpy, sys; sys.platform, script = sys.argv.pop(1), sys.argv.pop(1); "
+    "sys.argv.insert(0, script); del sys.argv[1]; runpy.run_path(script, run_name='__main__')"
+)
 
 
 def test_an_identity_is_alive_until_its_process_ends() -> None:
@@ -38,14 +44,16 @@ def test_nobody_has_the_id_of_a_process_that_ended() -> None:
     signal_group(process.pid, signal.SIGKILL)
 
 
-def test_f41_a_tethered_child_dies_with_a_parent_that_is_killed_by_kill_9() -> None:
+@pytest.mark.parametrize("platform", ["linux", "darwin"])
+def test_f41_a_tethered_child_dies_with_a_parent_that_is_killed_by_kill_9(platform: str) -> None:
+    """By the kernel where it can, by a watching process elsewhere."""
     script = (
         "import subprocess, signal, sys\n"
         "from producer.processes import tethered\n"
-        f"child = subprocess.Popen(tethered({SLEEPER!r}, when_parent_dies=signal.SIGKILL),"
-        " stdout=subprocess.PIPE, start_new_session=True)\n"
-        "child.stdout.readline()\n"
-        "print(child.pid, flush=True)\n"
+        f"command = tethered({SLEEPER!r}, when_parent_dies=signal.SIGKILL)\n"
+        f"command[1:3] = ['-c', {AS_ON!r}, {platform!r}, command[2]]\n"
+        "child = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)\n"
+        "print(child.stdout.readline().decode().strip(), flush=True)\n"
         "sys.stdin.read()\n"
     )
     with subprocess.Popen(

@@ -18,7 +18,7 @@ from producer.staged_input import BAD_LINES, OnBadLine, StagedInput, staged_inpu
 from results.file_store import FileStore
 
 
-def no_route(_job: JobLine) -> Route:
+def no_route(job: JobLine, index: int) -> Route:
     return ()
 
 

@@ -23,7 +23,7 @@ from jobs.ledger.claims import Granted
 from workers.checkpoint import CheckpointWriter, Restored
 
 LIMIT_CPU_MS = 0.15
-_JOBS = 500
+_JOBS = 1000
 _TURNS = 20
 _TURN_SECONDS = 0.2
 _TEXT = "It is mild in Lisbon, with light rain from the west and little wind. " * 3

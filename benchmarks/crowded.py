@@ -22,7 +22,7 @@ def measure(options: Options) -> list[Figure]:
         for _ in range(options.rounds):
             usual.append(_cost(running, base_url, options.in_flight, options))
             crowded.append(_cost(running, base_url, _CROWD, options))
-        blocks = running.longest_blocks_seconds()
+        blocks = running.blocks_seconds()
     return _figures(usual, crowded, options, blocks)
 
 

@@ -39,7 +39,7 @@ def measure(options: Options) -> list[Figure]:
                 _ours(rounds, lambda: running.run(base_url, jobs, [worker]))
                 rounds.aiohttp.append(_by_hand(running, "aiohttp", base_url, options))
                 rounds.httpx.append(_by_hand(running, "httpx", base_url, options))
-        blocks = running.longest_blocks_seconds()
+        blocks = running.blocks_seconds()
     return _figures(rounds, options, blocks)
 
 

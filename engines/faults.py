@@ -9,6 +9,7 @@ from engines.chance import derive_seed
 from engines.tool import ErrorType, ToolCall, ToolResult
 
 UNPARSEABLE_RESULT = "<garbled: simulated unparseable result>"
+EMPTY_RESULT = "empty_result"
 
 
 class ErrorCategory(BaseModel):
@@ -38,5 +39,7 @@ def faulty_result(category: ErrorCategory, call: ToolCall) -> ToolResult:
     if category.type == ErrorType.unparseable_result:
         metadata = {"injected": category.type}
         return ToolResult(call.call_id, call.qualified_name, result=UNPARSEABLE_RESULT, metadata=metadata)
+    if category.type == EMPTY_RESULT:  # a search that finds nothing is an answer (rule D34)
+        return ToolResult(call.call_id, call.qualified_name, result=[], metadata={"injected": category.type})
     error_type = _ERROR_TYPES.get(category.type, ErrorType.execution)
     return ToolResult.failed(call, error_type, category.message, injected=category.type)

@@ -19,6 +19,19 @@ from engines.toolset import Toolset
 
 def load_registry(configuration: ToolsConfiguration, *, folder: Path, environment: Mapping[str, str]) -> ToolRegistry:
     """Run every entry's loader; ConfigurationInvalid carries the place in the block."""
+
+    def load() -> list[Toolset]:
+        return _load_toolsets(configuration, folder, environment)
+
+    try:
+        registry = ToolRegistry(load(), reload=load)
+    except (DuplicateTool, InvalidTool) as error:
+        raise ConfigurationInvalid(str(error), at=("registry",)) from error
+    _check_sample(configuration, registry)
+    return registry
+
+
+def _load_toolsets(configuration: ToolsConfiguration, folder: Path, environment: Mapping[str, str]) -> list[Toolset]:
     if configuration.enrichments:
         raise ConfigurationInvalid("enrichments are not available in this version; remove them", at=("enrichments",))
     tools: dict[str, list[Tool]] = {}
@@ -33,9 +46,7 @@ def load_registry(configuration: ToolsConfiguration, *, folder: Path, environmen
             if engine is not None and engines.setdefault(tool.namespace, engine) != engine:
                 message = f"namespace {tool.namespace!r} is already answered by engine {engines[tool.namespace]!r}"
                 raise ConfigurationInvalid(f"{message}; give these tools another namespace", at=(*at, "engine"))
-    registry = _assembled(configuration, tools, engines)
-    _check_sample(configuration, registry)
-    return registry
+    return _assembled(configuration, tools, engines)
 
 
 def pinned(configuration: ToolsConfiguration, registry: ToolRegistry) -> JSONObject:
@@ -84,7 +95,7 @@ def _check(tool: Tool, at: Place) -> None:
 
 def _assembled(
     configuration: ToolsConfiguration, tools: Mapping[str, list[Tool]], engines: Mapping[str, str]
-) -> ToolRegistry:
+) -> list[Toolset]:
     for namespace in configuration.namespaces:
         if namespace not in tools:
             message = f"no tools in namespace {namespace!r}; {hint(namespace, tools)}"
@@ -105,9 +116,9 @@ def _assembled(
         for toolset in toolsets:
             for tool in toolset.tools:
                 toolset.defaults_for(tool)
-        return ToolRegistry(toolsets)
-    except (DuplicateTool, InvalidTool) as error:
+    except InvalidTool as error:
         raise ConfigurationInvalid(str(error), at=("registry",)) from error
+    return toolsets
 
 
 def _check_sample(configuration: ToolsConfiguration, registry: ToolRegistry) -> None:

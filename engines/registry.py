@@ -1,6 +1,7 @@
 """Every tool of a run, by name, by namespace and by the patterns of a job line."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from engines.errors import ConfigurationInvalid, DuplicateTool, InvalidTool
@@ -16,7 +17,19 @@ _EVERYTHING = f"{TOOL_NAMESPACE_SEP}*"
 class ToolRegistry:
     """The tools of all toolsets; unique by namespace, name and parameters (rule D69)."""
 
-    def __init__(self, toolsets: Iterable[Toolset]) -> None:
+    def __init__(self, toolsets: Iterable[Toolset], *, reload: Callable[[], Iterable[Toolset]] | None = None) -> None:
+        """`reload` runs the loaders again, for `refresh`."""
+        self._reload = reload
+        self._take_over(toolsets)
+
+    def refresh(self) -> None:
+        """Run the loaders again and take over what they find; when one fails, everything stays as it was (rule D75)."""
+        if self._reload is None:
+            warnings.warn("this registry was made without loaders: nothing to refresh", UserWarning, stacklevel=2)
+            return
+        self._take_over(self._reload())
+
+    def _take_over(self, toolsets: Iterable[Toolset]) -> None:
         by_namespace: dict[str, Toolset] = {}
         by_name: dict[str, tuple[Tool, ...]] = {}
         for toolset in toolsets:

@@ -77,6 +77,13 @@ local function keep_permits(base, run, index, route, till)
   end
 end
 
+local function is_parked(base, run, index, route)
+  for _, namespace in ipairs(namespaces_of(base, route)) do
+    if redis.call('ZSCORE', 'parley:ns:' .. namespace .. ':parked', run .. '/' .. index) then return true end
+  end
+  return false
+end
+
 local function park(namespace, holder)
   local key = 'parley:ns:' .. namespace
   redis.call('ZADD', key .. ':parked', 'NX', redis.call('INCR', key .. ':places'), holder)

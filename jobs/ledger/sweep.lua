@@ -51,4 +51,15 @@ for route = 0, routes - 1 do
     handed = handed + hand_over(namespace, now, permit_lease)
   end
 end
+-- A few window entries a look: one that is in no set at all (whatever made it so) is sent again as well.
+local scan = redis.call('HSCAN', window, redis.call('HGET', base, 'scan') or '0', 'COUNT', 200)
+redis.call('HSET', base, 'scan', scan[1])
+for i = 1, #scan[2], 2 do
+  local index, route = scan[2][i], scan[2][i + 1]
+  if not redis.call('ZSCORE', base .. ':queued:' .. route, index) and not redis.call('ZSCORE', base .. ':claims', index)
+    and not redis.call('ZSCORE', base .. ':later', index) and not is_parked(base, run, index, route) then
+    send(run, index, route, now, false)
+    lost = lost + 1
+  end
+end
 return {1, expired, lost, due, handed}

@@ -249,7 +249,7 @@ async def test_d15_simulate_leaves_the_state_as_it_was(subject: Subject) -> None
     assert await state_of(subject.engine) == before
 
 
-async def test_d15_simulate_comes_to_what_execute_would(subject: Subject) -> None:
+async def test_d16_simulate_comes_to_what_execute_would(subject: Subject) -> None:
     await subject.setup()
     batch = [ToolCall("add", "w", {"text": "x"}, "1"), ToolCall("add", "w", {"text": "y"}, "2")]
     simulated = await subject.engine.simulate("s", batch)

@@ -62,6 +62,11 @@ def test_d33_an_unparseable_result_is_garbled_text_and_no_error() -> None:
     )
 
 
+def test_d34_an_empty_result_is_an_answer_and_no_error() -> None:
+    result = faulty_result(ErrorCategory(type="empty_result", probability=1), CALL)
+    assert (result.result, result.error, result.metadata) == ([], None, {"injected": "empty_result"})
+
+
 def test_d32_the_message_has_a_default() -> None:
     assert faulty_result(ErrorCategory(type="x", probability=1), CALL).error == "Tool execution failed"
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from engines.configuration import ToolsConfiguration
-from engines.errors import ConfigurationInvalid, UnknownEngine
+from engines.errors import ConfigurationInvalid, DuplicateTool, UnknownEngine
 from engines.loading import load_registry, pinned
 from engines.registry import ToolRegistry
 from engines.tool import Tool
@@ -216,3 +216,28 @@ def test_959_real_world_tools_load() -> None:
     assert len(registry) == 959
     assert all(tool.parameters["type"] == "object" for tool in registry)
     assert load(pinned(ToolsConfiguration.model_validate(block), registry)) == registry
+
+
+def test_d75_refresh_runs_the_loaders_again(tmp_path: Path) -> None:
+    path = tmp_path / "tools.yaml"
+    path.write_text("- {name: a}\n")
+    registry = load([{"type": "file", "path": "tools.yaml", "namespace": "x"}], tmp_path)
+    path.write_text("- {name: a}\n- {name: b}\n")
+    registry.refresh()
+    assert registry.tool_names() == ["x::a", "x::b"]
+
+
+def test_d75_a_refresh_that_fails_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "tools.yaml"
+    path.write_text("- {name: a}\n")
+    registry = load([{"type": "file", "path": "tools.yaml", "namespace": "x"}], tmp_path)
+    path.write_text("- {name: a}\n- {name: a}\n")
+    with pytest.raises(DuplicateTool):
+        registry.refresh()
+    assert registry.tool_names() == ["x::a"]
+
+
+def test_d75_a_registry_without_loaders_warns_and_stays() -> None:
+    registry = ToolRegistry([])
+    with pytest.warns(UserWarning, match="nothing to refresh"):
+        registry.refresh()

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from engines import kinds
 from engines.configuration import ToolsConfiguration
 from engines.engine import ToolEngine
 from engines.errors import ConfigurationInvalid, UnknownEngine
+from engines.kinds import ENGINE_KINDS
 from engines.loading import load_registry
 from engines.plain import JSONObject
 from engines.registry import ToolRegistry
@@ -106,7 +108,7 @@ def test_d66_an_undefined_engine_is_refused_also_for_a_registry_made_by_hand() -
         ({"type": "multi", "routes": {}}, "routes", "Dictionary should have at least 1 item"),
     ],
 )
-def test_settings_are_checked_when_the_engine_is_built(settings: JSONObject, at: str, cause: str) -> None:
+def test_d67_settings_are_checked_when_the_engine_is_built(settings: JSONObject, at: str, cause: str) -> None:
     with pytest.raises(ConfigurationInvalid) as caught:
         build([entry("x", "one")], {"one": settings})
     assert caught.value.at == ("engines", "one", at)
@@ -168,3 +170,10 @@ async def test_d61_multi_is_a_kind_like_any_other() -> None:
 def test_routes_are_checked(routes: JSONObject, cause: str) -> None:
     with pytest.raises(ConfigurationInvalid, match=cause):
         build([entry("x", "all")], {"all": {"type": "multi", "routes": routes}, "one": LM})
+
+
+def test_d67_the_table_of_kinds_names_each_kind_once_and_every_builder_makes_an_engine() -> None:
+    source = Path(kinds.__file__).read_text()
+    for kind, builder in ENGINE_KINDS.items():
+        assert source.count(f'"{kind}": ') == 1, "a second row would silently win"
+        assert issubclass(builder.__self__, ToolEngine)  # type: ignore[attr-defined]

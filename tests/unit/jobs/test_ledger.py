@@ -166,6 +166,16 @@ async def test_a_message_lost_on_its_way_is_sent_again_and_a_waiting_one_is_not(
     assert sorted(await messages(fed)) == [0, *range(2, 10)]
 
 
+async def test_a_fed_job_that_is_nowhere_any_more_is_sent_again_and_a_parked_one_is_not(fed: Ledger) -> None:
+    await granted(fed, 10)
+    await granted(fed, 11)
+    assert isinstance(await fed.claims.claim(job(12), "worker-0"), Parked)
+    await fed.scripts.redis.zrem(f"parley:run:{RUN}:queued:0", "4")
+    assert (await fed.sweeping.sweep(RUN, "sweeper")).lost == 1
+    assert sorted(await messages(fed)) == [0, 1, 2, 3, 4, 4, 5, 6, 7, 8, 9]
+    assert (await fed.sweeping.sweep(RUN, "sweeper")).lost == 0
+
+
 async def test_one_process_sweeps_a_run_at_a_time(fed: Ledger) -> None:
     assert (await fed.sweeping.sweep(RUN, "first")).is_ours
     assert not (await fed.sweeping.sweep(RUN, "second")).is_ours

@@ -1,48 +1,118 @@
-"""What a job line is checked for against its recipe."""
+"""A recipe is checked with everything it names, and jobs against it."""
 
 from pathlib import Path
 
 import pytest
 
+from conversations.errors import RecipeInvalid
 from engines.errors import ConfigurationInvalid
-from jobs.job import JobLine, seed_of
-from producer.checked_recipe import check_recipe
+from jobs.job import JobLine
+from producer.checked_recipe import CheckedRecipe, check_recipe
 
 RECIPE = """
-name: drawn
-seed: 5
-model: {provider: offline}
+name: {name}
+seed: 3
+model: {{provider: offline}}
+conversation: {{system: "Speak {{{{ language | default('English') }}}}."}}
 tools:
   registry:
-    - {type: inline, namespace: desk, engine: e, tools: [{name: note}, {name: read}]}
-    - {type: inline, namespace: weather, engine: e, tools: [{name: get_weather}, {name: forecast}]}
-  engines: {e: {type: lm, lm_config: {type: offline}}}
-  namespaces: {desk: {stateful: true, max_concurrency: 1}}
-  sample: {type: tc/random, k: 1}
+    - type: inline
+      namespace: shop
+      engine: simulated
+      tools: [{{name: price, description: A price., parameters: {{type: object}}}}]
+    - type: inline
+      namespace: till
+      engine: simulated
+      tools: [{{name: pay, description: Pays., parameters: {{type: object}}}}]
+  engines:
+    simulated: {{type: lm, lm_config: {lm_config}}}
+  namespaces:
+    till: {{stateful: true, max_concurrency: 2}}
 """
 
 
-@pytest.fixture
-def recipe(tmp_path: Path) -> Path:
-    path = tmp_path / "recipe.yaml"
-    path.write_text(RECIPE)
-    return path
+def checked(
+    folder: Path, *, name: str = "r", lm_config: str = "{type: offline}", is_local: bool = True
+) -> CheckedRecipe:
+    path = folder / "my recipe.yaml"
+    path.write_text(RECIPE.format(name=name, lm_config=lm_config))
+    return check_recipe(path, is_local=is_local)
 
 
-def test_the_route_of_a_job_follows_the_tools_that_its_own_seed_draws(recipe: Path) -> None:
-    checked = check_recipe(recipe, is_local=True)
-    routes = set()
-    for index in range(40):
-        job = JobLine(prompt="x")
-        drawn = checked.selector.select(None, (), seed=seed_of(job, 5, index)).tools
-        expected = ("desk",) if drawn[0].namespace == "desk" else ()
-        assert checked.route_of_job(job, index) == expected
-        routes.add(expected)
-    assert routes == {(), ("desk",)}, "both were drawn"
+def test_a_job_s_route_is_of_the_stateful_namespaces_it_may_touch(tmp_path: Path) -> None:
+    recipe = checked(tmp_path)
+    assert recipe.route_of_job(JobLine(prompt="x"), 0) == ("till",)
+    assert recipe.route_of_job(JobLine(prompt="x", tools=("shop::*",)), 0) == ()
+    assert recipe.route_of_job(JobLine(prompt="x", disabled_tools=("till::pay",)), 0) == ()
+    assert recipe.route_of_job(JobLine(prompt="x", tools=()), 0) == ()
+    assert recipe.permit_limits == {"till": 2}
 
 
-def test_messages_that_no_model_server_would_take_are_refused_with_their_place(recipe: Path) -> None:
-    orphan = JobLine.model_validate({"messages": [{"role": "tool", "tool_call_id": "x", "content": "y"}]})
-    with pytest.raises(ConfigurationInvalid) as caught:
-        check_recipe(recipe, is_local=True).route_of_job(orphan, 0)
-    assert caught.value.at == ("messages",)
+@pytest.mark.parametrize(
+    ("job", "at", "said"),
+    [
+        (JobLine(prompt="x", tools=("shop::*", "shop::prize")), ("tools", 1), "did you mean 'shop::price'"),
+        (JobLine(prompt="x", disabled_tools=("nope::*",)), ("disabled_tools", 0), "no tool 'nope::"),
+        (JobLine(prompt="x", tools=("shop::*",), tool_choice="till::pay"), ("tool_choice",), "no tool 'till::pay'"),
+        (JobLine(prompt="{{ who }}"), ("prompt",), "'who' is undefined"),
+        (JobLine(prompt="{{ broken"), ("prompt",), "template"),
+    ],
+)
+def test_a_job_that_does_not_fit_is_refused_with_the_place_in_its_line(
+    tmp_path: Path, job: JobLine, at: tuple[str | int, ...], said: str
+) -> None:
+    with pytest.raises(ConfigurationInvalid, match=said) as caught:
+        checked(tmp_path).route_of_job(job, 0)
+    assert caught.value.at == at
+
+
+def test_the_digest_follows_the_recipe_and_not_its_layout(tmp_path: Path) -> None:
+    first = checked(tmp_path)
+    path = tmp_path / "my recipe.yaml"
+    path.write_text("# a remark\n" + path.read_text())
+    assert check_recipe(path, is_local=True).digest == first.digest
+    path.write_text(path.read_text().replace("seed: 3", "seed: 4"))
+    assert check_recipe(path, is_local=True).digest != first.digest
+
+
+@pytest.mark.parametrize(
+    ("name", "as_run_id"),
+    [("weather", "weather"), ('"my run/1 ü"', "my-run-1"), ('"…"', "run"), ("null", "my-recipe"), ('".."', "run")],
+)
+def test_a_recipe_s_name_is_made_fit_for_a_run_id(tmp_path: Path, name: str, as_run_id: str) -> None:
+    assert checked(tmp_path, name=name).name == as_run_id
+
+
+def test_the_models_of_engines_are_known_by_their_key(tmp_path: Path) -> None:
+    recipe = checked(tmp_path, lm_config="{type: ollama, model_id_or_path: granite, url: 'http://here:1/v1'}")
+    assert [str(model) for model in recipe.models] == [
+        "model: offline (offline, no network)",
+        "tools.engines.simulated.lm_config: granite (ollama, http://here:1/v1)",
+    ]
+
+
+def test_s11_a_secret_must_be_here_only_when_the_workers_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lm_config = '{type: openai, model: m, api_key: "${PARLEY_TEST_NOT_SET}"}'
+    with pytest.raises(RecipeInvalid, match="PARLEY_TEST_NOT_SET is not set"):
+        checked(tmp_path, lm_config=lm_config)
+    recipe = checked(tmp_path, lm_config=lm_config, is_local=False)
+    assert "the workers must have them: PARLEY_TEST_NOT_SET" in capsys.readouterr().err
+    assert b"${PARLEY_TEST_NOT_SET}" in recipe.stored_form
+
+
+def test_s11_a_mounted_secret_need_not_be_on_the_submitting_machine(tmp_path: Path) -> None:
+    lm_config = '{type: openai, model: m, api_key: "file:/run/secrets/parley-test-nowhere"}'
+    with pytest.raises(RecipeInvalid, match="parley-test-nowhere"):
+        checked(tmp_path, lm_config=lm_config)
+    assert (
+        b"file:/run/secrets/parley-test-nowhere" in checked(tmp_path, lm_config=lm_config, is_local=False).stored_form
+    )
+
+
+def test_s11_a_secret_s_value_is_not_in_what_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARLEY_TEST_KEY", "canary")
+    recipe = checked(tmp_path, lm_config='{type: openai, model: m, api_key: "${PARLEY_TEST_KEY}"}')
+    assert b"canary" not in recipe.stored_form
+    assert "canary" not in repr(recipe)

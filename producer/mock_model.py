@@ -1,12 +1,12 @@
 """`parley mock-model`: the offline model behind an OpenAI-compatible server."""
 
-import asyncio
 import errno
 import signal
 from pathlib import Path
 from typing import Annotated
 
 import typer
+import uvloop
 
 from conversations.models.offline_server import serve
 from producer.errors import UsageInvalid
@@ -51,7 +51,7 @@ def mock_model(
     )
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        asyncio.run(serving)
+        uvloop.run(serving)
     except KeyboardInterrupt:
         say("stopped")
     except OSError as error:

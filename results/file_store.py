@@ -13,6 +13,7 @@ from results.keys import check_folder, check_key
 from results.store_contract import StoredObject
 
 PROBE_KEY: Final = "parley-probe"
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
 _HALF_WRITTEN: Final = ".tmp"  # a key never ends like this while it is being listed
 
 _FULL: Final = "free some space there, or choose another results URL"
@@ -96,7 +97,13 @@ class FileStore:
             half_written = path.with_name(f".{path.name[:64]}.{secrets.token_hex(8)}{_HALF_WRITTEN}")
             try:
                 _write_durably(half_written, data)
-                half_written.replace(path)
+                if only_new:
+                    _appear_once(half_written, path)
+                else:
+                    half_written.replace(path)
+            except FileExistsError:
+                half_written.unlink()
+                raise AlreadyStored(f"{path}: the file is there already; it was left as it is") from None
             except BaseException:
                 with suppress(OSError):
                     half_written.unlink()
@@ -140,6 +147,18 @@ def _write_durably(path: Path, data: bytes) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _appear_once(written: Path, path: Path) -> None:
+    """Give the file its name, or FileExistsError: of two writers at once exactly one gets it."""
+    try:
+        os.link(written, path)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        written.rename(path)  # a file system without hard links: what was checked before has to do
+        return
+    written.unlink()
 
 
 def _sync_folder(folder: Path) -> None:

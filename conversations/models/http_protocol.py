@@ -5,6 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 
+import structlog
+
+log = structlog.get_logger(__name__)
+
 MAX_HEAD_BYTES = 64 << 10
 MAX_BODY_BYTES = 64 << 20
 _HEAD_END = b"\r\n\r\n"
@@ -88,7 +92,12 @@ class HTTPProtocol(asyncio.Protocol):
         if request is not None:
             self._is_busy = True
             keeps_alive = request.headers.get(b"connection", b"").lower() != b"close"
-            self._handle(request, lambda answer: self._answer(answer, keeps_alive=keeps_alive))
+            try:
+                self._handle(request, lambda answer: self._answer(answer, keeps_alive=keeps_alive))
+            except Exception:  # one request is fenced from the others; its client must not wait for ever
+                log.exception("a request failed")
+                body = b'{"error":{"message":"internal error"}}'
+                self._answer(HTTPAnswer(500, body, b"Connection: close\r\n"), keeps_alive=False)
 
     def _next_request(self) -> HTTPRequest | None:
         if not self._body_start and not self._read_head():

@@ -11,7 +11,6 @@ from engines.errors import ConfigurationInvalid, InvalidTool
 from engines.loaders.documents import read_document
 from engines.loaders.entries import Entry, Surroundings
 from engines.loaders.shapes import tools_of
-from engines.nearest import hint
 from engines.plain import JSONObject
 from engines.tool import Tool
 
@@ -44,7 +43,7 @@ def _expanded(path: str, environment: Mapping[str, str]) -> str:
     def value_of(match: re.Match[str]) -> str:
         name = match[1] or match[2]
         if name not in environment:
-            raise InvalidTool(f"{path!r}: the variable {name} is not set; {hint(name, environment)}")
+            raise InvalidTool(f"{path!r}: the variable {name} is not set; set it, or write the path out")
         return environment[name]
 
     return _VARIABLE.sub(value_of, path)

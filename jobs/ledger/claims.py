@@ -150,7 +150,11 @@ class Claims:
         )
 
     async def expire_all(self, run_id: str, *, nonce_prefix: str = "") -> int:
-        """End the leases of dead processes now (all of the run, or those of one worker). Returns how many."""
+        """End the claims of dead processes now; returns how many.
+
+        With the name of one worker as prefix its jobs get a strike, as for any lost attempt. Without one every process
+        of the run was ended from outside: its jobs run again and none is to blame.
+        """
         return int(await self.scripts.run(self.scripts.script("expire"), run_id, nonce_prefix))
 
 

@@ -33,7 +33,6 @@ RECIPE = """
 name: w
 model: {{provider: openai, model: mock, base_url: "{url}"}}
 conversation: {{max_turns: {max_turns}}}
-limits: {{max_attempts: 10}}
 tools:
   registry:
     - type: inline

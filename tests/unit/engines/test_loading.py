@@ -64,7 +64,7 @@ def test_d72_files_in_the_recipes_folder_with_variables_in_their_path(tmp_path: 
 
 
 def test_an_unset_variable_in_a_path_is_named() -> None:
-    with pytest.raises(ConfigurationInvalid, match="the variable WHER is not set; did you mean 'WHERE'") as caught:
+    with pytest.raises(ConfigurationInvalid, match="the variable WHER is not set; set it") as caught:
         load([{"type": "file", "path": "${WHER}/x.yaml"}], WHERE="sub")
     assert caught.value.at == ("registry", 0, "path")
 

@@ -283,6 +283,16 @@ async def test_claims_of_one_dead_worker_end_at_once_and_others_live(fed: Ledger
     assert await fed.claims.claim(job(1), "worker-9") == Dropped("busy")
 
 
+async def test_f41_a_run_that_was_killed_as_a_whole_runs_again_and_no_job_is_to_blame(fed: Ledger) -> None:
+    for attempt in range(5):
+        claim = await granted(fed, 0, f"host-{attempt}-aa-0")
+        assert claim.strikes == 0
+        await take_all(fed)
+        assert await fed.claims.expire_all(RUN) == 1
+        assert await messages(fed) == [0]
+        assert not await fed.checkpoints.append(claim, 0, b"{}")
+
+
 async def test_an_unknown_run_has_no_progress(ledger: Ledger) -> None:
     with pytest.raises(RunUnknown):
         await ledger.progress.snapshot("nobody")

@@ -4,6 +4,7 @@ import os
 import resource
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -182,3 +183,23 @@ def test_readers_see_an_object_whole_while_it_is_replaced(tmp_path: Path) -> Non
 def test_the_url_is_the_absolute_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert FileStore(Path("out put")).url == f"file://{tmp_path}/out%20put"
+
+
+def test_f36_of_many_writers_of_one_key_at_once_exactly_one_gets_it(tmp_path: Path) -> None:
+    together = threading.Barrier(8)
+
+    def write(number: int) -> bool:
+        together.wait()
+        try:
+            FileStore(tmp_path).put_new("run/manifest.json", b"%d" % number)
+        except AlreadyStored:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(20):
+            winners = list(pool.map(write, range(8)))
+            assert sum(winners) == 1
+            assert FileStore(tmp_path).get("run/manifest.json") == b"%d" % winners.index(True)
+            (tmp_path / "run" / "manifest.json").unlink()
+    assert [path.name for path in (tmp_path / "run").iterdir()] == []

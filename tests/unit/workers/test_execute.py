@@ -143,7 +143,7 @@ async def test_f25_a_job_whose_attempts_were_all_lost_gets_a_dead_record(benches
     async with benches.bench(RECIPE, [JOB]) as bench:
         for attempt in range(3):
             await bench.worker.ledger.claims.claim(JobReference(RUN, 0), f"lost-{attempt}")
-            await bench.worker.ledger.claims.expire_all(RUN)
+            await bench.worker.ledger.claims.expire_all(RUN, nonce_prefix="lost-")
             await bench.worker.ledger.sweeping.sweep(RUN, bench.worker.name)
         assert await bench.execute() == "dead: attempts_exhausted"
     assert bench.records()[0]["error"]["type"] == "attempts_exhausted"

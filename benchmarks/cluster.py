@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.children import Child, child
 from benchmarks.options import StoreKind
-from benchmarks.process_tree import cpu_seconds
+from benchmarks.process_tree import TreeWatch, cpu_seconds
 from benchmarks.servers import BUCKET, PARLEY, RedisServer, mock_model, redis_server, s3_server, worker
 from benchmarks.workload import MODEL_CALLS, TOOL_CALLS, write_files
 
@@ -22,7 +22,7 @@ _BLOCKED = "the event loop was blocked"
 
 @dataclass(frozen=True, slots=True)
 class RunCost:
-    """What one run of W+ used; CPU in milliseconds per conversation."""
+    """What one run of W+ used; CPU in milliseconds per conversation (of submit, the last tenth of a second is missing)."""
 
     worker_ms: float
     redis_ms: float
@@ -78,16 +78,16 @@ class Cluster:
         ]
         before, redis_before = sum(cpu_seconds(each.pid) for each in workers), self.redis.cpu_seconds()
         started = time.monotonic()
-        with child([*command, "--json"], self.folder / f"submit-{name}.log", self.environment) as feeder:
-            feeder_seconds = _cpu_until_the_end(feeder)
-            summary = json.loads(feeder.finish(within_seconds=60))
+        log = self.folder / f"submit-{name}.log"
+        with child([*command, "--json"], log, self.environment) as feeder, TreeWatch(feeder.pid) as watch:
+            summary = json.loads(feeder.finish(within_seconds=_LONGEST_RUN_SECONDS))
         wall_seconds = time.monotonic() - started
         _check(summary, conversations)
         worker_seconds = sum(cpu_seconds(each.pid) for each in workers) - before
         return RunCost(
             worker_ms=worker_seconds * 1000 / conversations,
             redis_ms=(self.redis.cpu_seconds() - redis_before) * 1000 / conversations,
-            submit_ms=feeder_seconds * 1000 / conversations,
+            submit_ms=watch.cpu_seconds * 1000 / conversations,
             wall_seconds=wall_seconds,
             conversations=conversations,
         )
@@ -109,18 +109,6 @@ def cluster(store: StoreKind) -> Iterator[Cluster]:
         server = stack.enter_context(redis_server(folder / "redis"))
         parts = stack.enter_context(ExitStack())
         yield Cluster(folder, server, results, environment, _parts=parts)
-
-
-def _cpu_until_the_end(feeder: Child) -> float:
-    """Look at the feeder's CPU time until it has ended; its last tenth of a second is missing."""
-    seconds, deadline = 0.0, time.monotonic() + _LONGEST_RUN_SECONDS
-    while feeder.process.poll() is None and time.monotonic() < deadline:
-        try:
-            seconds = cpu_seconds(feeder.pid)
-        except ProcessLookupError:
-            break
-        time.sleep(0.1)
-    return seconds
 
 
 def _check(summary: Mapping[str, Any], conversations: int) -> None:

@@ -5,7 +5,7 @@ import statistics
 from benchmarks.cluster import cluster
 from benchmarks.figure import Figure
 from benchmarks.options import Options
-from benchmarks.process_tree import MemoryWatch
+from benchmarks.process_tree import TreeWatch
 
 LIMIT_MB_A_THOUSAND = 1.0
 _JOBS = 20_000
@@ -20,7 +20,7 @@ def measure(options: Options) -> list[Figure]:
         base_url = running.mock_model()
         with running.worker(options.in_flight) as worker:
             running.run(base_url, 300, [worker])
-            with MemoryWatch(worker.pid, every_seconds=0.5) as watch:
+            with TreeWatch(worker.pid, every_seconds=0.5) as watch:
                 cost = running.run(base_url, jobs, [worker])
     samples = watch.samples[int(len(watch.samples) * _SETTLING_SHARE) :]
     seconds, sizes = zip(*samples, strict=True)

@@ -3,7 +3,7 @@
 from benchmarks.cluster import cluster
 from benchmarks.figure import Figure
 from benchmarks.options import Options
-from benchmarks.process_tree import MemoryWatch, resident_bytes
+from benchmarks.process_tree import TreeWatch, resident_bytes
 
 LIMIT_KB = 120.0
 _CROWD = 2000
@@ -21,7 +21,7 @@ def measure(options: Options) -> list[Figure]:
             with running.worker(_CROWD) as worker:
                 running.run(quick, _WARM_UP, [worker])
                 idle = resident_bytes(worker.pid)
-                with MemoryWatch(worker.pid) as watch:
+                with TreeWatch(worker.pid) as watch:
                     running.run(slow, jobs, [worker])
             idle_mb.append(idle / _MB)
             per_conversation.append((watch.most_bytes - idle) / _CROWD / _KB)

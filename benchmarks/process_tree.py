@@ -48,12 +48,13 @@ def _stat(entry: Path) -> list[str] | None:
 
 
 @dataclass
-class MemoryWatch:
-    """Samples the memory of a tree while the block runs."""
+class TreeWatch:
+    """Samples memory and CPU time of a tree while the block runs; `cpu_seconds` is that of the last look."""
 
     pid: int
     every_seconds: float = 0.1
     samples: list[tuple[float, int]] = field(default_factory=list)
+    cpu_seconds: float = 0.0
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
@@ -78,5 +79,6 @@ class MemoryWatch:
         while not self._stop.wait(self.every_seconds):
             try:
                 self.samples.append((time.monotonic(), resident_bytes(self.pid)))
+                self.cpu_seconds = cpu_seconds(self.pid)
             except ProcessLookupError:
                 return

@@ -47,15 +47,21 @@ app = typer.Typer(
 )
 
 
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version  # noqa: PLC0415 - only this flag needs it
+
+        typer.echo(f"parley {version('parley')}")
+        raise typer.Exit
+
+
 @app.callback()
 def _parley(
-    version: Annotated[bool, typer.Option("--version", help="Say the version and exit.", is_eager=True)] = False,
+    _version: Annotated[
+        bool, typer.Option("--version", help="Say the version and exit.", is_eager=True, callback=_say_version)
+    ] = False,
 ) -> None:
-    if version:
-        from importlib.metadata import version as installed_version  # noqa: PLC0415 - only this flag needs it
-
-        typer.echo(f"parley {installed_version('parley')}")
-        raise typer.Exit
+    """Generates tool-calling conversations in bulk."""
 
 
 def _not_loaded() -> None:

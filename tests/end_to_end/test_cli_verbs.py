@@ -263,3 +263,8 @@ def test_mock_model_on_a_port_that_is_taken_says_so(tmp_path: Path, shared_redis
     assert ended.returncode == 2
     assert f"cannot listen on 127.0.0.1:{port}" in ended.stderr
     assert "--port" in ended.stderr
+
+
+def test_the_version_is_said_without_a_verb(tmp_path: Path) -> None:
+    outcome = parley("--version", cwd=tmp_path)
+    assert (outcome.returncode, outcome.stdout.split()[0]) == (0, "parley")

@@ -54,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     options = Options(**{each.name: getattr(asked, each.name) for each in fields(Options)})
     around = surroundings()
-    print(f"{around['machine']}, python {around['python']}, {around['system']}")
+    print(f"{around['machine']}, python {around['python']}, {around['system']}, commit {around['commit']}")
     is_within = True
     for name in asked.names or BENCHMARKS:
         print(f"\n{name}: {sys.modules[BENCHMARKS[name].__module__].__doc__}", flush=True)

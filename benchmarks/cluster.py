@@ -22,7 +22,7 @@ _BLOCKED = "the event loop was blocked"
 
 @dataclass(frozen=True, slots=True)
 class RunCost:
-    """What one run of W+ used; CPU in milliseconds per conversation (of submit, the last tenth of a second is missing)."""
+    """What one run of W+ used, in CPU-ms a conversation; the last tenth of a second of submit is missing."""
 
     worker_ms: float
     redis_ms: float

@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import statistics
 import tempfile
 import time
 from collections.abc import Iterator
@@ -58,8 +59,7 @@ def measure(options: Options) -> list[Figure]:
         Figure.plain(f"Redis memory of a run of {jobs:,} jobs, at most", [max(full_mb)], "MB", MEMORY_LIMIT_MB),
     ]
     if jobs >= _GROWTH_FROM_JOBS:
-        late = full_mb[-1] - full_mb[len(full_mb) // 4]
-        growth_mb = late / (jobs * 0.75) * 1e6
+        growth_mb = statistics.linear_regression(range(len(full_mb)), full_mb).slope * len(full_mb) / jobs * 1e6
         figures.append(Figure.plain("  growth for each further 10^6 jobs", [growth_mb], "MB", GROWTH_LIMIT_MB))
     return figures
 
@@ -72,15 +72,15 @@ async def _feed(server: RedisServer, folder: Path, jobs: int) -> _Seen:
         feeder = Feeder(ledger, store, manifest, "file:///nowhere")
         settled = iter(range(jobs))
         while True:
-            fed = await _fill_window(server, ledger, feeder, seen)
-            seen.full_bytes.append(server.used_bytes())
-            if not fed:
+            window = await _fill_window(server, ledger, feeder, seen)
+            if window < min(feeder.window, jobs):
                 return seen
+            seen.full_bytes.append(server.used_bytes())
             await _work_off(ledger, manifest.run_id, settled, feeder.window // 2)
 
 
 async def _fill_window(server: RedisServer, ledger: Ledger, feeder: Feeder, seen: _Seen) -> int:
-    """One round of the feeder's loop; how many jobs it fed."""
+    """One round of the feeder's loop; how many jobs are in the window now."""
     before_ms, server_before, started = calibration_ms(), server.cpu_seconds(), time.process_time()
     await feeder.register()
     if not await ledger.feeding.take_lease(feeder.run_id, feeder.token):
@@ -88,12 +88,12 @@ async def _fill_window(server: RedisServer, ledger: Ledger, feeder: Feeder, seen
     before = await ledger.progress.snapshot(feeder.run_id)
     await feeder.top_up(before)
     seconds, server_seconds = time.process_time() - started, server.cpu_seconds() - server_before
-    fed = (await ledger.progress.snapshot(feeder.run_id)).window - before.window
-    if fed:
+    window = (await ledger.progress.snapshot(feeder.run_id)).window
+    if fed := window - before.window:
         after_ms = calibration_ms()
         seen.feeder.append(Sample(seconds * 1000 / fed, before_ms, after_ms))
         seen.server.append(Sample(server_seconds * 1000 / fed, before_ms, after_ms))
-    return fed
+    return window
 
 
 async def _work_off(ledger: Ledger, run_id: str, indices: Iterator[int], count: int) -> None:

@@ -7,6 +7,8 @@ from typing import Any, Self
 
 from benchmarks.calibration import Sample
 
+_CALIBRATIONS_SHOWN = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -77,8 +79,7 @@ class Figure:
         if self.spread is not None and self.spread[0] != self.spread[1]:
             parts.append(f"[{_short(self.spread[0])} .. {_short(self.spread[1])}]")
         if self.calibration_ms:
-            shown = "/".join(f"{each:.0f}" for each in self.calibration_ms)
-            parts.append(f"calibration {shown}, at 26: {_short(self.held)}")
+            parts.append(f"calibration {_shown(self.calibration_ms)}, at 26: {_short(self.held)}")
         if self.limit is not None and self.ratio is not None:
             sign = ">=" if self.is_least else "<="
             parts.append(f"limit {sign} {_short(self.limit)}: {'ok' if self.is_within else 'OVER'} ({self.ratio:.2f})")
@@ -98,6 +99,12 @@ class Figure:
             "note": self.note or None,
         }
         return {key: _rounded(value) for key, value in shown.items() if value is not None}
+
+
+def _shown(calibrations: Sequence[float]) -> str:
+    if len(calibrations) <= _CALIBRATIONS_SHOWN:
+        return "/".join(f"{each:.0f}" for each in calibrations)
+    return f"{min(calibrations):.0f}..{max(calibrations):.0f}"
 
 
 def _short(value: float) -> str:

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import subprocess
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
@@ -36,13 +37,22 @@ def keep(benchmark: str, figures: Sequence[Figure], options: dict[str, Any], *, 
 
 @cache
 def surroundings() -> dict[str, Any]:
-    """Return machine and versions."""
+    """Return machine, versions, and the commit whose code ran (with a + where files were changed since)."""
     return {
+        "commit": _said_by_git("describe", "--always", "--dirty=+"),
         "machine": f"{os.cpu_count()} x {_processor()}",
         "system": platform.platform(),
         "python": platform.python_version(),
         "versions": {name: found for name in _PACKAGES if (found := _version(name))},
     }
+
+
+def _said_by_git(*arguments: str) -> str:
+    try:
+        done = subprocess.run(["git", *arguments], cwd=HISTORY.parent, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return done.stdout.strip()
 
 
 def _processor() -> str:

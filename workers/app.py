@@ -7,7 +7,7 @@ from celery.signals import setup_logging, worker_ready
 
 from jobs.celery_app import TASK_NAME, create_app
 from jobs.errors import broker_address
-from jobs.transport import make_tolerant
+from jobs.transport import use_deliver_once_transport
 from workers.lifespan import WorkerLifespan
 from workers.logs import configure_logs
 from workers.settings import WorkerSettings
@@ -16,7 +16,7 @@ from workers.task import job_of_message
 log = structlog.get_logger(__name__)
 
 settings = WorkerSettings()
-make_tolerant()
+use_deliver_once_transport()
 app = create_app(settings)
 app.lifespan = WorkerLifespan(settings)
 

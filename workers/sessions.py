@@ -34,11 +34,10 @@ async def session_of(assignment: Assignment, claim: Claim, teardown_seconds: flo
     engine = assignment.equipment.engine
     # The attempt is part of the name: a lost attempt may still be tearing its own session down.
     session = Session(f"{claim.job.task_id}.{claim.attempt}", engine)
-    history = assignment.state.history_entries(assignment.tools.names)
     try:
         await engine.setup(
             session.id,
-            initial_state={"history": history, "scratch": assignment.scratch} if assignment.is_resumed else None,
+            initial_state=_earlier_state(assignment),
             auxdata={"run_id": claim.job.run_id, "job_id": assignment.job_id, "index": claim.job.index}
             | {"metadata": assignment.line.metadata, "variables": assignment.line.variables},
             seed=assignment.seed,
@@ -48,6 +47,14 @@ async def session_of(assignment: Assignment, claim: Claim, teardown_seconds: flo
     finally:
         await _tear_down(session, teardown_seconds)
         assignment.teardown_failure = session.teardown_failure
+
+
+def _earlier_state(assignment: Assignment) -> dict[str, Any] | None:
+    """What the attempts before left on the engines, told by the conversation itself; None for a first attempt."""
+    if not assignment.is_resumed:
+        return None
+    history = assignment.state.history_entries(assignment.tools.names)
+    return {"history": history, "scratch": assignment.scratch}
 
 
 async def _tear_down(session: Session, seconds: float) -> None:

@@ -298,7 +298,7 @@ async def test_an_unknown_run_has_no_progress(ledger: Ledger) -> None:
         await ledger.progress.snapshot("nobody")
 
 
-async def test_calls_of_one_turn_of_the_loop_share_a_pipeline(fed: Ledger) -> None:
+async def test_calls_of_many_conversations_share_a_pipeline(fed: Ledger) -> None:
     before = fed.scripts.pipelines
     await asyncio.gather(*(fed.claims.claim(job(index), f"worker-{index}") for index in range(10)))
     assert fed.scripts.pipelines == before + 1

@@ -36,6 +36,7 @@ fast: $(READY) ## unit and contract tests
 
 bench: $(READY) ## the benchmarks (ARGS="…" are theirs)
 	@scripts/ensure_redis.sh
+	@$(BIN)/python -c 'import aiohttp, moto, openai' 2>/dev/null || $(BIN)/python -m pip install --quiet -e '.[bench]'
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 lock: $(READY) ## requirements.lock again, from pyproject.toml

@@ -1,9 +1,11 @@
 """`parley mock-model`: the offline model behind an OpenAI-compatible server."""
 
+import asyncio
 import errno
 import signal
+from collections.abc import Coroutine
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 import uvloop
@@ -49,10 +51,8 @@ def mock_model(
         api_key=api_key,
         ready=lambda taken: print(f"serving http://{host}:{taken}/v1", flush=True),  # noqa: T201 - scripts wait for it
     )
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        uvloop.run(serving)
-    except KeyboardInterrupt:
+        uvloop.run(_until_told_to_stop(serving))
         say("stopped")
     except OSError as error:
         if error.errno not in {errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES}:
@@ -60,3 +60,13 @@ def mock_model(
         raise UsageInvalid(
             f"cannot listen on {host}:{port}: {error.strerror}; choose another --port or --host"
         ) from None
+
+
+async def _until_told_to_stop(serving: Coroutine[Any, Any, None]) -> None:
+    """Serve until SIGINT or SIGTERM, which reach the loop between two of its steps and never inside one."""
+    task = asyncio.ensure_future(serving)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    await asyncio.wait({task})
+    if not task.cancelled():
+        task.result()

@@ -1,6 +1,5 @@
 """Tests of reading CPU time and memory of a process tree."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -34,9 +33,14 @@ def test_the_time_of_a_child_that_has_ended_counts(tmp_path: Path) -> None:
 
 
 def test_the_memory_of_a_process_is_what_the_kernel_says() -> None:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    said_kb = next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))
-    assert resident_bytes(os.getpid()) == pytest.approx(said_kb * 1024, rel=0.1)
+    waiting = [sys.executable, "-c", "print('up', flush=True); input()"]
+    with subprocess.Popen(waiting, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"up\n"
+        lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+        said_kb = next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))
+        assert resident_bytes(process.pid) == pytest.approx(said_kb * 1024, rel=0.1)
+        process.communicate(b"\n")
 
 
 def test_a_process_that_has_ended_is_named() -> None:

@@ -12,7 +12,6 @@ import inspect
 import os
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, Protocol
@@ -22,12 +21,13 @@ import uvloop
 from billiard.einfo import ExceptionInfo
 from celery import _state
 from celery.concurrency.base import BasePool
-from celery.exceptions import SoftTimeLimitExceeded, WorkerLostError
+from celery.exceptions import WorkerLostError
 from greenlet import getcurrent
 from kombu.asynchronous import get_event_loop
-from vine import promise
 
+from workers.crossing import Crossing
 from workers.greenlets import Traced, as_plain_function
+from workers.pool_job import PoolCallbacks, PoolJob
 
 log = structlog.get_logger(__name__)
 
@@ -45,38 +45,6 @@ class Lifespan(Protocol):
 
     def hosted(self) -> AbstractAsyncContextManager[None]:
         """Open what the tasks need, and close it."""
-
-
-class PoolJob:
-    """One task in flight; also what Celery asks to terminate a revoked task."""
-
-    __slots__ = ("__weakref__", "arguments", "callbacks", "is_over", "pool", "soft_timed_out", "started", "task")
-
-    def __init__(self, pool: "AsyncioPool", arguments: tuple[Any, ...], callbacks: dict[str, Any]) -> None:
-        self.pool = pool
-        self.arguments = arguments
-        self.callbacks = callbacks
-        self.task: asyncio.Task[None] | None = None
-        self.is_over = False
-        self.soft_timed_out = False
-        self.started = 0.0
-
-    def as_seen_by_the_task(self, failure: BaseException) -> BaseException:
-        """Turn the cancellation of a soft time limit into Celery's exception for it."""
-        if isinstance(failure, asyncio.CancelledError) and self.soft_timed_out and self.task is not None:
-            self.soft_timed_out = False
-            self.task.uncancel()
-            return SoftTimeLimitExceeded(self.callbacks["soft_timeout"])  # type: ignore[no-any-return]
-        return failure
-
-    def terminate(self, _signal: object = None) -> None:
-        """Cancel the task (Celery calls this from the hub's thread for a revoked one)."""
-        self.pool.on_loop(self.cancel)
-
-    def cancel(self) -> None:
-        """Cancel the task; loop thread only."""
-        if self.task is not None and not self.is_over:
-            self.task.cancel()
 
 
 class AsyncioPool(BasePool):  # type: ignore[misc]  # Celery is untyped
@@ -97,10 +65,6 @@ class AsyncioPool(BasePool):  # type: ignore[misc]  # Celery is untyped
         self.loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
         self.total = 0
         self.most = 0
-        self._inbox: deque[tuple[Callable[..., Any], tuple[Any, ...]]] = deque()
-        self._outbox: deque[tuple[Callable[..., Any], tuple[Any, ...]]] = deque()
-        self._inbox_woken = False
-        self._outbox_woken = False
         self._idle = threading.Condition()
         self._ready = threading.Event()
         self._driven_tasks: set[str] = set()
@@ -110,7 +74,7 @@ class AsyncioPool(BasePool):  # type: ignore[misc]  # Celery is untyped
 
     def on_start(self) -> None:
         """Start the loop's thread and wait until the lifespan is open; its failure ends the worker."""
-        self.hub: Any = get_event_loop()
+        self.crossing = Crossing(self.loop, get_event_loop())
         self._adopt_tasks()
         self.thread = threading.Thread(target=self._run_loop, name="conversations", daemon=True)
         self.thread.start()
@@ -133,12 +97,12 @@ class AsyncioPool(BasePool):  # type: ignore[misc]  # Celery is untyped
 
     def on_close(self) -> None:
         """No new tasks come: conversations stop at their next yield."""
-        self.on_loop(self._start_draining)
+        self.crossing.to_loop(self._start_draining)
 
     def on_stop(self) -> None:
         """Wait for the jobs to stop, up to the drain's time; then cancel them; then close the lifespan."""
         drain_seconds = self.lifespan.drain_seconds if self.lifespan else 5.0
-        self.on_loop(self._start_draining)
+        self.crossing.to_loop(self._start_draining)
         self._pump(time.monotonic() + drain_seconds)
         self._cancel_and_close()
 
@@ -147,14 +111,16 @@ class AsyncioPool(BasePool):  # type: ignore[misc]  # Celery is untyped
         self._cancel_and_close()
 
     def _cancel_and_close(self) -> None:
-        self.on_loop(self._cancel_all)
+        self.crossing.to_loop(self._cancel_all)
         self._pump(time.monotonic() + 10.0)
         if self.thread.is_alive() and self._closing is not None:
-            self.on_loop(self._closing.set)
+            self.crossing.to_loop(self._closing.set)
             while self.thread.is_alive():
                 self.thread.join(_PUMP_SECONDS)
-                self._deliver()
-        self._deliver()
+                self.crossing.deliver()
+        self.crossing.deliver()
+        if self.failure is not None:
+            log.error("the worker did not close cleanly", exc_info=self.failure)
 
     def _cancel_all(self) -> None:
         for job in list(self.jobs):
@@ -165,8 +131,8 @@ class AsyncioPool(BasePool):  # type: ignore[misc]  # Celery is untyped
         while self.jobs and time.monotonic() < until:
             with self._idle:
                 self._idle.wait(_PUMP_SECONDS)
-            self._deliver()
-        self._deliver()
+            self.crossing.deliver()
+        self.crossing.deliver()
 
     def terminate_job(self, _pid: int, _signal: object = None) -> None:
         """Do nothing: every job has this process's pid; Celery then asks the job itself."""
@@ -200,22 +166,6 @@ class AsyncioPool(BasePool):  # type: ignore[misc]  # Celery is untyped
         if self.lifespan is not None:
             self.lifespan.start_draining()
 
-    def on_loop(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Call a function in the loop's thread; one wake-up serves any number of calls."""
-        self._inbox.append((function, arguments))
-        if not self._inbox_woken:
-            self._inbox_woken = True
-            try:
-                self.loop.call_soon_threadsafe(self._take_inbox)
-            except RuntimeError:  # the loop is closed: nothing is left to call
-                self._inbox.clear()
-
-    def _take_inbox(self) -> None:
-        self._inbox_woken = False
-        while self._inbox:
-            function, arguments = self._inbox.popleft()
-            function(*arguments)
-
     # --- one job ----------------------------------------------------------------------------------------------------
 
     def on_apply(  # noqa: PLR0917  # Celery's signature
@@ -232,18 +182,17 @@ class AsyncioPool(BasePool):  # type: ignore[misc]  # Celery is untyped
         **_: Any,
     ) -> PoolJob:
         """Start one task (hub's thread)."""
-        callbacks = {
-            "target": functools.partial(target, **(kwargs or {})),
-            "success": callback,
-            "error": error_callback,
-            "accepted": accept_callback,
-            "timed_out": timeout_callback,
-            "timeout": timeout or self.options.get("timeout"),
-            "soft_timeout": soft_timeout or self.options.get("soft_timeout"),
-        }
-        job = PoolJob(self, tuple(args or ()), callbacks)
+        callbacks = PoolCallbacks(
+            accepted=accept_callback,
+            success=callback,
+            error=error_callback,
+            timed_out=timeout_callback,
+            soft_timeout=soft_timeout or self.options.get("soft_timeout"),
+            timeout=timeout or self.options.get("timeout"),
+        )
+        job = PoolJob(functools.partial(target, **(kwargs or {})), tuple(args or ()), callbacks, self.crossing.to_loop)
         self.jobs.add(job)
-        self.on_loop(self._launch, job)
+        self.crossing.to_loop(self._launch, job)
         return job
 
     def _launch(self, job: PoolJob) -> None:
@@ -253,45 +202,42 @@ class AsyncioPool(BasePool):  # type: ignore[misc]  # Celery is untyped
         job.task = self.loop.create_task(self._run(job), context=context)
 
     async def _run(self, job: PoolJob) -> None:
-        job.started = time.monotonic()
-        self._post(job.callbacks["accepted"], os.getpid(), job.started)
+        self.crossing.to_hub(job.callbacks.accepted, os.getpid(), time.monotonic())
         timers = self._set_time_limits(job)
         outcome: tuple[Any, ...] = ()
         try:
             if job.arguments and job.arguments[0] in self._driven_tasks:
-                answer = await Traced(job.callbacks["target"], job.as_seen_by_the_task, *job.arguments)
+                answer = await Traced(job.target, job.as_seen_by_the_task, *job.arguments)
             else:
-                answer = await asyncio.to_thread(job.callbacks["target"], *job.arguments)
-            outcome = (job.callbacks["success"], answer)
-        except asyncio.CancelledError:
-            outcome = ()  # terminated, timed out or stopped: whoever cancelled reports it
+                answer = await asyncio.to_thread(job.target, *job.arguments)
+            outcome = (job.callbacks.success, answer)
+        except asyncio.CancelledError as failure:
+            if not job.was_cancelled:  # else terminated, timed out or stopped: whoever cancelled reports it
+                outcome = (job.callbacks.error, _lost(failure))  # unreported, it would keep its slot for ever
         except Exception:  # noqa: BLE001  # one job is fenced from the others; Celery reports it
-            outcome = (job.callbacks["error"], ExceptionInfo())
+            outcome = (job.callbacks.error, ExceptionInfo())
         except BaseException as failure:  # noqa: BLE001  # SystemExit of a task must not end every conversation
-            try:
-                raise WorkerLostError(repr(failure)) from failure
-            except WorkerLostError:
-                outcome = (job.callbacks["error"], ExceptionInfo())
+            outcome = (job.callbacks.error, _lost(failure))
         finally:
             for timer in timers:
                 timer.cancel()
             if outcome and not job.is_over:
-                self._post(*outcome)
+                self.crossing.to_hub(*outcome)
             self._forget(job)
 
     def _set_time_limits(self, job: PoolJob) -> list[asyncio.TimerHandle]:
-        limits = ((job.callbacks["soft_timeout"], self._soft_limit), (job.callbacks["timeout"], self._hard_limit))
+        limits = ((job.callbacks.soft_timeout, self._soft_limit), (job.callbacks.timeout, self._hard_limit))
         return [self.loop.call_later(seconds, act, job) for seconds, act in limits if seconds]
 
     def _soft_limit(self, job: PoolJob) -> None:
         if not job.is_over:
-            self._post(job.callbacks["timed_out"], True, job.callbacks["soft_timeout"])
+            self.crossing.to_hub(job.callbacks.timed_out, True, job.callbacks.soft_timeout)
             job.soft_timed_out = True
             job.cancel()
 
     def _hard_limit(self, job: PoolJob) -> None:
         if not job.is_over:
-            self._post(job.callbacks["timed_out"], False, job.callbacks["timeout"])
+            self.crossing.to_hub(job.callbacks.timed_out, False, job.callbacks.timeout)
             job.cancel()
             job.is_over = True
 
@@ -302,25 +248,6 @@ class AsyncioPool(BasePool):  # type: ignore[misc]  # Celery is untyped
         if not self.jobs:
             with self._idle:
                 self._idle.notify_all()
-
-    # --- callbacks, back in the hub's thread --------------------------------------------------------------------------
-
-    def _post(self, callback: Callable[..., Any] | None, *arguments: Any) -> None:
-        if callback is None:
-            return
-        self._outbox.append((callback, arguments))
-        if not self._outbox_woken:
-            self._outbox_woken = True
-            self.hub.call_soon(promise(self._deliver))
-
-    def _deliver(self) -> None:
-        self._outbox_woken = False
-        while self._outbox:
-            callback, arguments = self._outbox.popleft()
-            try:
-                callback(*arguments)
-            except Exception:  # one callback of Celery's must not stop those of the other jobs
-                log.exception("a callback of the pool failed", callback=getattr(callback, "__qualname__", "?"))
 
     def grow(self, n: int = 1) -> None:
         """Allow more tasks in flight (Celery's ``pool_grow``)."""
@@ -339,6 +266,14 @@ class AsyncioPool(BasePool):  # type: ignore[misc]  # Celery is untyped
             "total": self.total,
             "loop": type(self.loop).__module__,
         }
+
+
+def _lost(failure: BaseException) -> ExceptionInfo:
+    """Make of an exception that means more than a failed task one that does not."""
+    try:
+        raise WorkerLostError(repr(failure)) from failure
+    except WorkerLostError:
+        return ExceptionInfo()
 
 
 def _stack_identity() -> object:

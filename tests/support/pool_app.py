@@ -77,6 +77,11 @@ async def leave() -> None:
     raise SystemExit(3)
 
 
+@app.task(name="cancels_itself")
+async def cancels_itself() -> None:
+    raise asyncio.CancelledError
+
+
 @app.task(name="limited", soft_time_limit=1)
 async def limited() -> None:
     try:

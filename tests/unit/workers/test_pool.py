@@ -89,6 +89,15 @@ def test_a_plain_task_and_a_failing_one_do_not_disturb_the_others(
     assert worker.process.poll() is None
 
 
+def test_a_task_that_was_cancelled_by_nobody_gives_its_slot_back(
+    worker: WorkerProcess, client: redis.Redis, send: Any
+) -> None:
+    for _ in range(25):  # more than the worker has slots
+        send("cancels_itself")
+    send("echo", "still here")
+    assert told(client, "echo")
+
+
 def test_a_soft_time_limit_reaches_the_coroutine(worker: WorkerProcess, client: redis.Redis, send: Any) -> None:
     send("limited")
     assert told(client, "soft limit")

@@ -2,6 +2,7 @@
 
 import argparse
 import importlib.util
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
@@ -52,6 +53,7 @@ def main(arguments: Sequence[str]) -> int:
     if missing := [name for name in _NEEDED if importlib.util.find_spec(name) is None]:
         print(f"missing: {', '.join(missing)}; install them: .venv/bin/pip install -e '.[bench]'", file=sys.stderr)
         return 2
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that servers and folders are cleared away then too
     options = Options(**{each.name: getattr(asked, each.name) for each in fields(Options)})
     around = surroundings()
     print(f"{around['machine']}, python {around['python']}, {around['system']}, commit {around['commit']}")

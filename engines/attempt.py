@@ -5,7 +5,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from engines.errors import ToolFailed
+from engines.errors import SessionLost, ToolFailed
 from engines.plain import as_json
 from engines.prepared import PreparedTool
 from engines.shortening import cut, shortened
@@ -51,6 +51,8 @@ async def _tried_once(act: Act, call: ToolCall) -> ToolResult:
         outcome = await act()
     except ToolFailed as failure:
         return ToolResult.failed(call, failure.error_type, failure.message)
+    except SessionLost:  # Not the call's failure but the session's: told to whoever owns it.
+        raise
     except Exception as error:  # noqa: BLE001 - foreign tool code: whatever it raises is told to the model.
         return ToolResult.failed(call, _type_of(error), _told(error))
     if isinstance(outcome, ToolResult):

@@ -15,6 +15,7 @@ from engines.matching import best_match
 from engines.nearest import listed
 from engines.plain import JSONObject, copied
 from engines.prepared import PreparedTool
+from engines.result_cache import SharedCache
 from engines.session import Session
 from engines.tool import ErrorType, Tool, ToolCall, ToolResult
 from engines.toolset import Toolset
@@ -36,10 +37,12 @@ class ToolEngine(ABC):
         toolsets: Iterable[Toolset] = (),
         *,
         error_categories: Sequence[ErrorCategory] = (),
+        shared_cache: SharedCache | None = None,
         pause: Pause = asyncio.sleep,
     ) -> None:
         self.toolsets: Mapping[str, Toolset] = MappingProxyType({each.namespace: each for each in toolsets})
         self._error_categories = tuple(error_categories)
+        self._shared_cache = shared_cache
         self._pause = pause
         self._sessions: dict[str, Session] = {}
         self._prepared: dict[str, tuple[PreparedTool, ...]] = {}
@@ -96,7 +99,8 @@ class ToolEngine(ABC):
     async def execute(self, session_id: str, tool_calls: Sequence[ToolCall]) -> list[ToolResult]:
         """Return one result per call, in call order (D18), and append both to the history (D17).
 
-        KeyError when the session is not active (D9); TurnAborted where a toolset says so; no call raises otherwise.
+        KeyError when the session is not active (D9); TurnAborted where a toolset says so, SessionLost
+        where a backend forgot the session; no call raises otherwise.
         """
         session = self._active(session_id)
         async with session.lock:
@@ -124,6 +128,19 @@ class ToolEngine(ABC):
         session = self._active(session_id)
         async with session.lock:
             return await self._scratch_of(session)
+
+    def leaves_behind(self, namespaces: Collection[str]) -> bool:
+        """Whether a session with tools of these namespaces makes something on a backend that outlives this process."""
+        return False
+
+    async def reap(self, session_id: str, *, scratch: Mapping[str, Any], namespaces: Collection[str]) -> None:
+        """Tear down on the backends what a session of a dead process left, told by its scratch; raises when that fails.
+
+        Harmless when there is nothing left, and for a session that nobody ever set up.
+        """
+        session = self._session_from(session_id, {"scratch": scratch}, _NO_AUXDATA, 0, None)
+        session.namespaces = frozenset(namespaces)
+        await self._close_session(session)
 
     # What variants write
 

@@ -50,6 +50,19 @@ class ToolFailed(EngineError):
         self.message = message
 
 
+class SessionLost(EngineError):
+    """What a backend kept for a session is gone: the job starts a new attempt, which restores or fails as configured.
+
+    Never answered by a fresh session in silence: the conversation would go on in a world that forgot what it did.
+    """
+
+    def __init__(self, namespace: str, session_id: str, cause: str) -> None:
+        super().__init__(f"the session {session_id!r} on the backend of {namespace!r} is lost: {cause}")
+        self.namespace = namespace
+        self.session_id = session_id
+        self.cause = cause
+
+
 class TurnAborted(EngineError):
     """A call failed in a toolset that says `on_error: raise`; the conversation goes back to before the turn."""
 

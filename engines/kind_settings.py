@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -10,6 +10,7 @@ from engines.errors import Place
 from engines.faults import ErrorCategory
 from engines.plain import JSONObject
 from engines.registry import ToolRegistry
+from engines.result_cache import SharedCache
 from engines.speak import SpeakFor
 from engines.toolset import Toolset
 
@@ -37,6 +38,13 @@ class EngineParts:
     speak_for: SpeakFor
     engine_named: "Callable[[str, Place], ToolEngine]"
     """Builds another engine of the block, for a kind that routes; the place is blamed when there is none."""
+
+    shared_cache: SharedCache | None = None
+    """Where results are kept for the whole cluster; None: in this process only."""
+
+    def contract(self, settings: EngineSettings) -> dict[str, Any]:
+        """Return what every engine's constructor passes on to `ToolEngine`: `cls(..., **parts.contract(settings))`."""
+        return {"error_categories": settings.error_categories, "shared_cache": self.shared_cache}
 
     @property
     def at(self) -> Place:

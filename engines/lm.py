@@ -62,7 +62,7 @@ class LMToolEngine(ToolEngine):
             speak,
             registry=parts.registry,
             candidates=settings.candidates,
-            error_categories=settings.error_categories,
+            **parts.contract(settings),
         )
 
     async def _call(self, session: Session, call: ToolCall, tool: Tool) -> ToolResult:

@@ -6,7 +6,7 @@ from typing import Any
 
 from engines.configuration import NamespaceSettings, ToolsConfiguration
 from engines.errors import ConfigurationInvalid, DuplicateTool, InvalidTool, Place, UnknownEngine
-from engines.loaders.entries import Surroundings
+from engines.loaders.entries import Resolve, Surroundings, as_written
 from engines.loaders.kinds import LOADER_KINDS, UNAVAILABLE_LOADER_KINDS
 from engines.nearest import hint
 from engines.plain import JSONObject, copied
@@ -17,11 +17,20 @@ from engines.tool import Tool
 from engines.toolset import Toolset
 
 
-def load_registry(configuration: ToolsConfiguration, *, folder: Path, environment: Mapping[str, str]) -> ToolRegistry:
-    """Run every entry's loader; ConfigurationInvalid carries the place in the block."""
+def load_registry(
+    configuration: ToolsConfiguration,
+    *,
+    folder: Path,
+    environment: Mapping[str, str],
+    resolve: Resolve = as_written,
+) -> ToolRegistry:
+    """Run every entry's loader; ConfigurationInvalid carries the place in the block.
+
+    `resolve` puts the values of references into an entry for as long as its loader runs (see `Surroundings`).
+    """
 
     def load() -> list[Toolset]:
-        return _load_toolsets(configuration, folder, environment)
+        return _load_toolsets(configuration, folder, environment, resolve)
 
     try:
         registry = ToolRegistry(load(), reload=load)
@@ -31,7 +40,9 @@ def load_registry(configuration: ToolsConfiguration, *, folder: Path, environmen
     return registry
 
 
-def _load_toolsets(configuration: ToolsConfiguration, folder: Path, environment: Mapping[str, str]) -> list[Toolset]:
+def _load_toolsets(
+    configuration: ToolsConfiguration, folder: Path, environment: Mapping[str, str], resolve: Resolve
+) -> list[Toolset]:
     if configuration.enrichments:
         raise ConfigurationInvalid("enrichments are not available in this version; remove them", at=("enrichments",))
     tools: dict[str, list[Tool]] = {}
@@ -39,7 +50,7 @@ def _load_toolsets(configuration: ToolsConfiguration, folder: Path, environment:
     for index, entry in enumerate(configuration.registry):
         at: Place = ("registry", index)
         engine = _engine_of(entry, configuration, at)
-        loaded = _loaded(entry, Surroundings(at=at, folder=folder, environment=environment))
+        loaded = _loaded(entry, Surroundings(at=at, folder=folder, environment=environment, resolve=resolve))
         for tool in loaded:
             _check(tool, at)
             tools.setdefault(tool.namespace, []).append(tool)
@@ -110,6 +121,8 @@ def _assembled(
             defaults=settings.defaults,
             stateful=settings.stateful,
             max_concurrency=settings.max_concurrency,
+            simulate=settings.simulate,
+            cache=settings.cache,
         )
         toolsets.append(toolset)
     try:

@@ -71,7 +71,7 @@ class LocalEngine(ToolEngine):
             on_setup=_hook(module, settings.setup, "setup", parts),
             on_teardown=_hook(module, settings.teardown, "teardown", parts),
             threads=settings.threads,
-            error_categories=settings.error_categories,
+            **parts.contract(settings),
         )
 
     async def close(self) -> None:

@@ -1,7 +1,8 @@
 """The `multi` engine: each call goes to the engine of its namespace, and all see one history (D60-D64, D31)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -59,7 +60,7 @@ class MultiToolEngine(ToolEngine):
             name: parts.engine_named(name, (*parts.at, "routes", namespace))
             for namespace, name in settings.routes.items()
         }
-        return cls(engines, settings.routes, error_categories=settings.error_categories)
+        return cls(engines, settings.routes, **parts.contract(settings))
 
     async def open(self) -> None:
         """Open every engine; if one fails, those opened before it are closed again."""
@@ -74,6 +75,19 @@ class MultiToolEngine(ToolEngine):
         async with AsyncExitStack() as closing:
             for engine in self._engines.values():
                 closing.push_async_callback(engine.close)
+
+    def leaves_behind(self, namespaces: Collection[str]) -> bool:
+        """Whether any of the engines asked leaves something."""
+        needed = {self._routes[namespace] for namespace in namespaces if namespace in self._routes}
+        return any(self._engines[name].leaves_behind(namespaces) for name in needed)
+
+    async def reap(self, session_id: str, *, scratch: Mapping[str, Any], namespaces: Collection[str]) -> None:
+        """Tear down what every engine left, also after one that raises."""
+        needed = {self._routes[namespace] for namespace in namespaces if namespace in self._routes}
+        async with AsyncExitStack() as reaping:
+            for name in needed:
+                reap = partial(self._engines[name].reap, scratch=scratch.get(name, {}), namespaces=namespaces)
+                reaping.push_async_callback(reap, session_id)
 
     async def _call(self, session: Session, call: ToolCall, tool: Tool) -> Any:
         """Not reached: batches are split before single calls are."""

@@ -23,6 +23,18 @@ class ToolDefaults(BaseModel):
     max_result_chars: int | None = Field(default=None, ge=1)
 
 
+class CacheSettings(BaseModel):
+    """Keep the results of a toolset's read-only tools; `version` is part of the key, so raising it forgets them all."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    ttl_seconds: float = Field(default=3600.0, gt=0)
+    max_entries: int = Field(default=10_000, ge=1)
+    max_result_bytes: int = Field(default=64 << 10, ge=1)
+    shared: bool = False
+    version: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Toolset:
     """The tools of one namespace."""
@@ -33,6 +45,9 @@ class Toolset:
     defaults: ToolDefaults = field(default_factory=ToolDefaults)
     stateful: bool = False
     max_concurrency: int | None = None
+    simulate: str | None = None
+    """What stands in for this toolset's writers when calls are simulated: `live`, `refuse`, or an lm engine's name."""
+    cache: CacheSettings | None = None
 
     def defaults_for(self, tool: Tool) -> ToolDefaults:
         """Return the toolset's defaults with the tool's own over them; InvalidTool for one that is none."""

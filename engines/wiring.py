@@ -9,27 +9,41 @@ from engines.multi import MultiToolEngine
 from engines.nearest import hint, listed
 from engines.plain import JSONObject
 from engines.registry import ToolRegistry
+from engines.result_cache import SharedCache
 from engines.speak import SpeakFor
 from engines.toolset import Toolset
 
 
-def build_engine(configuration: ToolsConfiguration, registry: ToolRegistry, *, speak_for: SpeakFor) -> ToolEngine:
+def build_engine(
+    configuration: ToolsConfiguration,
+    registry: ToolRegistry,
+    *,
+    speak_for: SpeakFor,
+    shared_cache: SharedCache | None = None,
+) -> ToolEngine:
     """Build every engine that a namespace is answered by, behind one that routes; ConfigurationInvalid says where.
 
     Engines that are defined but not used are not built, so that a block may keep them for another day.
     """
     for name, settings in configuration.engines.items():
         _check_kind(name, settings)
-    return _Wiring(configuration, registry, speak_for).wired()
+    return _Wiring(configuration, registry, speak_for, shared_cache).wired()
 
 
 class _Wiring:
     """One build: engines by name, each built once, with the ones under way to notice circles."""
 
-    def __init__(self, configuration: ToolsConfiguration, registry: ToolRegistry, speak_for: SpeakFor) -> None:
+    def __init__(
+        self,
+        configuration: ToolsConfiguration,
+        registry: ToolRegistry,
+        speak_for: SpeakFor,
+        shared_cache: SharedCache | None,
+    ) -> None:
         self._configuration = configuration
         self._registry = registry
         self._speak_for = speak_for
+        self._shared_cache = shared_cache
         self._built: dict[str, ToolEngine] = {}
         self._under_way: list[str] = []
         self._namespaces = self._namespaces_by_engine()
@@ -56,6 +70,7 @@ class _Wiring:
             registry=self._registry,
             speak_for=self._speak_for,
             engine_named=self.engine_named,
+            shared_cache=self._shared_cache,
         )
         self._under_way.append(name)
         self._built[name] = _builder(name, settings)(parts)

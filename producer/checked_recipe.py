@@ -11,13 +11,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from conversations.errors import HistoryInvalid, TemplateInvalid, ToolChoiceInvalid
+from conversations.errors import HistoryInvalid, RecipeInvalid, TemplateInvalid, ToolChoiceInvalid
 from conversations.history import mended
+from conversations.messages import JSONObject
 from conversations.models.kinds import build_model
 from conversations.models.settings import ModelSettings
 from conversations.models.speaking import speak_with
+from conversations.places import Place
 from conversations.recipe_files import LoadedRecipe, find_references, load_recipe, recipe_to_json
-from conversations.references import Reference
+from conversations.references import Reference, resolve_references
 from conversations.selection import Selector
 from conversations.templates import render
 from engines.configuration import ToolsConfiguration
@@ -129,7 +131,9 @@ def check_recipe(path: Path, *, is_local: bool) -> CheckedRecipe:
             sys.path.append(str(folder))
     environment, read_file = _surroundings(loaded, is_local=is_local)
     try:
-        registry = load_registry(loaded.recipe.tools, folder=loaded.folder, environment=os.environ)
+        registry = load_registry(
+            loaded.recipe.tools, folder=loaded.folder, environment=os.environ, resolve=_resolved_here
+        )
         tools = loaded.recipe.tools_configuration(environment, read_file)
         listening = _Listening(tools)
         build_engine(tools, registry, speak_for=listening.speak_for)
@@ -138,6 +142,15 @@ def check_recipe(path: Path, *, is_local: bool) -> CheckedRecipe:
     models = (NamedModel("model", loaded.recipe.model_settings(environment, read_file)), *listening.models)
     stored_form = recipe_to_json(loaded, pinned(loaded.recipe.tools, registry))
     return CheckedRecipe(path, loaded, registry, stored_form, models, Selector(registry, loaded.recipe.tools.sample))
+
+
+def _resolved_here(entry: JSONObject, at: Place) -> JSONObject:
+    """A registry entry with its references resolved on this machine, which lists its tools now."""
+    try:
+        resolved: JSONObject = resolve_references(entry, os.environ, at=("tools", *at))
+    except RecipeInvalid as error:
+        raise ConfigurationInvalid(f"{error}; it is needed here, where the tools are listed", at=at) from None
+    return resolved
 
 
 def module_folders(recipe: Path) -> tuple[Path, ...]:

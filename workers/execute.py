@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from conversations.errors import ConversationError, ModelError
 from conversations.runner import ToolRunner
 from conversations.state import COMPLETED
-from engines.errors import EngineError
+from engines.errors import EngineError, SessionLost
 from jobs.errors import BrokerUnreachable, JobsError
 from jobs.job import JobReference
 from jobs.ledger.claims import Claim, Dropped, Exhausted, Granted, Parked
@@ -91,6 +91,8 @@ class Attempt:
             return Postponed(reason) if failure.retryable else Ended("failed", reason)
         except (ResultsError, BrokerUnreachable) as failure:
             return Postponed(Failure("infrastructure", str(failure)), strikes=0)
+        except SessionLost as failure:
+            return Postponed(Failure("session_lost", str(failure)))
         except (ConversationError, EngineError, ValidationError) as failure:
             return Postponed(Failure("configuration", str(failure)))  # another worker may be set up rightly
         except JobsError as failure:

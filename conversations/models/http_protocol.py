@@ -40,6 +40,7 @@ class HTTPAnswer:
     status: int
     body: bytes
     headers: bytes = b""
+    content_type: bytes = b"application/json"
     sent_bytes: int | None = None
 
 
@@ -151,8 +152,9 @@ class HTTPProtocol(asyncio.Protocol):
         self._is_busy = False
         if self._transport is None:
             return
-        head = b"%sContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n" % (
+        head = b"%sContent-Type: %s\r\nContent-Length: %d\r\n%s\r\n" % (
             _STATUS_LINES[answer.status],
+            answer.content_type,
             len(answer.body),
             answer.headers,
         )

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from conversations.models.anthropic import AnthropicModel
 from conversations.models.model import Model
 from conversations.models.offline import OfflineModel
 from conversations.models.openai_compatible import OpenAICompatibleModel
+from conversations.models.openai_sdk import OpenAISDKModel
 from conversations.models.retrying import RetryingModel, RetryPolicy
 from conversations.models.settings import ModelSettings
 
@@ -13,6 +15,8 @@ MODEL_KINDS: Mapping[str, Callable[[ModelSettings], Model]] = MappingProxyType(
     {
         "openai": OpenAICompatibleModel,
         "ollama": OpenAICompatibleModel,
+        "openai-sdk": OpenAISDKModel,
+        "anthropic": AnthropicModel,
         "offline": OfflineModel,
     }
 )

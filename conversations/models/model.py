@@ -1,6 +1,7 @@
 """The contract of a language model: one request, one reply or one ModelError; every variant passes one test suite."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from conversations.messages import JSONObject, Message
@@ -12,6 +13,8 @@ class ModelRequest:
 
     `encoded_messages` and `encoded_tools` are the same values already as JSON bytes, for variants that send them;
     without them the variant encodes by itself. `session_id` names the conversation: stable over its calls.
+    `failed_call_ids` are the calls of the history whose result is an error. `memory` is the conversation's: a variant
+    keeps there what it made of the history, so that it translates each message once.
     """
 
     messages: list[Message]
@@ -24,6 +27,8 @@ class ModelRequest:
     logprobs: bool = False
     seed: int | None = None
     session_id: str = ""
+    failed_call_ids: Collection[str] = ()
+    memory: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +43,9 @@ class Alternative:
 class ModelReply:
     """What a model said: `message` is ready for the history.
 
-    `finish_reason` is one of `stop`, `tool_calls`, `length`, `content_filter`. `alternatives` holds all usable
-    candidates in the server's order, the chosen one first, when several candidates or their logprobs were asked for.
+    `finish_reason` is one of `stop`, `tool_calls`, `length`, `content_filter`, `refusal`, `pause_turn` (the server
+    wants to be asked again with what it said so far). `alternatives` holds all usable candidates in the server's order,
+    the chosen one first, when several candidates or their logprobs were asked for.
     """
 
     message: Message

@@ -14,8 +14,8 @@ class UnreadableRequest(Exception):
     """A body that is no chat request; the message goes to the client."""
 
 
-def read_request(body: bytes, session_id: str) -> tuple[ModelRequest, str]:
-    """The request and the model's name in a body; UnreadableRequest says what a client did wrong."""
+def read_request(body: bytes, session_id: str) -> tuple[ModelRequest, str, bool]:
+    """The request, the model's name, whether a stream is wanted; UnreadableRequest says what a client did wrong."""
     try:
         data = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -23,8 +23,6 @@ def read_request(body: bytes, session_id: str) -> tuple[ModelRequest, str]:
     messages = data.get("messages") if isinstance(data, dict) else None
     if not isinstance(messages, list) or not messages or not all(isinstance(message, dict) for message in messages):
         raise UnreadableRequest("messages: expected a list of at least one message")
-    if data.get("stream"):
-        raise UnreadableRequest("stream: the offline model answers in one piece")
     _check_history(messages)
     _check_options(data)
     asked = ModelRequest(
@@ -37,7 +35,7 @@ def read_request(body: bytes, session_id: str) -> tuple[ModelRequest, str]:
         seed=data.get("seed"),
         session_id=session_id,
     )
-    return asked, str(data.get("model") or OFFLINE_MODEL)
+    return asked, str(data.get("model") or OFFLINE_MODEL), bool(data.get("stream"))
 
 
 def _check_options(data: JSONObject) -> None:

@@ -1,4 +1,4 @@
-"""The offline model as an OpenAI-compatible HTTP server, with faults on demand and a log of its requests."""
+"""The offline model as an HTTP server in OpenAI's and Anthropic's words, with faults on demand and a request log."""
 
 import asyncio
 import hashlib
@@ -12,15 +12,14 @@ from typing import Any, Self
 
 import orjson
 
-from conversations.messages import JSONObject
 from conversations.models.http_protocol import HTTPAnswer, HTTPProtocol, HTTPRequest
-from conversations.models.model import ModelReply, ModelRequest
+from conversations.models.model import ModelRequest
 from conversations.models.offline import compose_reply
-from conversations.models.offline_requests import UnreadableRequest, read_request
+from conversations.models.offline_families import ANTHROPIC_FAMILY, CREATED, EVENTS, JSON, OPENAI_FAMILY, Family
+from conversations.models.offline_requests import UnreadableRequest
 from conversations.models.settings import OFFLINE_MODEL, OfflineSettings
 
 _BACKLOG = 4096
-_CREATED = 1_767_225_600  # a fixed time, so that the same request gets the same bytes
 _MALFORMED_BODIES = (
     b'{"choices": [',
     b'{"choices": []}',
@@ -122,24 +121,27 @@ class OfflineServer:
     def _handle(self, request: HTTPRequest, answer: Callable[[HTTPAnswer], None]) -> None:
         match request.method, request.path:
             case "POST", "/v1/chat/completions":
-                self._chat(request, answer)
+                self._chat(request, answer, OPENAI_FAMILY)
+            case "POST", "/v1/messages":
+                self._chat(request, answer, ANTHROPIC_FAMILY)
             case "GET", "/v1/models":
-                model = {"id": OFFLINE_MODEL, "object": "model", "created": _CREATED, "owned_by": "parley"}
+                model = {"id": OFFLINE_MODEL, "object": "model", "created": CREATED, "owned_by": "parley"}
                 answer(_json_answer(200, {"object": "list", "data": [model]}))
             case "GET", "/healthz":
                 seen = self.statistics
                 answer(_json_answer(200, {"status": "ok", "requests": seen.requests, "in_flight": seen.in_flight}))
             case _, path:
-                answer(_refusal(404, f"nothing is served at {path}", "not_found"))
+                answer(OPENAI_FAMILY.refusal(404, f"nothing is served at {path}"))
 
-    def _chat(self, request: HTTPRequest, answer: Callable[[HTTPAnswer], None]) -> None:
+    def _chat(self, request: HTTPRequest, answer: Callable[[HTTPAnswer], None], family: Family) -> None:
         if self._api_key is not None and request.headers.get(b"authorization") != b"Bearer " + self._api_key.encode():
-            answer(_refusal(401, "the API key is missing or wrong", "invalid_api_key"))
+            answer(family.refusal(401, "the API key is missing or wrong"))
             return
         try:
-            asked, model = read_request(request.body, request.headers.get(b"x-session-id", b"").decode("latin-1"))
+            session_id = request.headers.get(b"x-session-id", b"").decode("latin-1")
+            asked, model, wants_stream = family.read(request.body, session_id)
         except UnreadableRequest as problem:
-            answer(_refusal(400, str(problem), "invalid_request_error"))
+            answer(family.refusal(400, str(problem)))
             return
         fault = self.faults.draw(self._chance)
         seen = self.statistics
@@ -149,7 +151,8 @@ class OfflineServer:
         if self._log_file >= 0:
             os.write(self._log_file, _log_line(seen.requests, asked, model, fault))
 
-        reply = self._answer_of(asked, model, fault)  # now, so that a bug ends the connection and leaves nobody waiting
+        # Now, so that a bug ends the connection and leaves nobody waiting.
+        reply = self._answer_of(asked, model, fault, family, wants_stream=wants_stream)
 
         def respond() -> None:
             seen.in_flight -= 1
@@ -161,17 +164,21 @@ class OfflineServer:
         else:
             respond()
 
-    def _answer_of(self, asked: ModelRequest, model: str, fault: str) -> HTTPAnswer:
+    def _answer_of(
+        self, asked: ModelRequest, model: str, fault: str, family: Family, *, wants_stream: bool
+    ) -> HTTPAnswer:
         match fault:
             case "429":
                 wait = f"Retry-After: {self.faults.retry_after_seconds:g}\r\n".encode()
-                return HTTPAnswer(429, _error_body("too many requests, slow down", "rate_limit_exceeded"), wait)
+                return family.refusal(429, "too many requests, slow down", wait)
             case "500":
-                return _refusal(500, "the offline model was told to fail", "server_error")
+                return family.refusal(500, "the offline model was told to fail")
             case "malformed":
                 return HTTPAnswer(200, self._chance.choice(_MALFORMED_BODIES))
-        body = _completion(compose_reply(asked, self.settings, model=model))
-        return HTTPAnswer(200, body, sent_bytes=len(body) // 2 if fault == "truncated" else None)
+        reply = compose_reply(asked, self.settings, model=model)
+        body, kind = (family.stream(reply), EVENTS) if wants_stream else (family.body(reply), JSON)
+        sent_bytes = len(body) // 2 if fault == "truncated" else None
+        return HTTPAnswer(200, body, content_type=kind, sent_bytes=sent_bytes)
 
 
 async def serve(
@@ -205,38 +212,6 @@ async def serve(
         await asyncio.Event().wait()
 
 
-def _completion(reply: ModelReply) -> bytes:
-    alternatives = reply.alternatives
-    messages: list[tuple[JSONObject, float | None]] = (
-        [(each.message, each.logprob) for each in alternatives] if alternatives else [(reply.message, None)]
-    )
-    choices = [
-        {
-            "index": index,
-            "message": message,
-            "finish_reason": reply.finish_reason,
-            "logprobs": None
-            if logprob is None
-            else {"content": [{"token": "", "bytes": [], "logprob": logprob, "top_logprobs": []}]},
-        }
-        for index, (message, logprob) in enumerate(messages)
-    ]
-    call_id = messages[0][0].get("tool_calls", [{}])[0].get("id", "")
-    completion = {
-        "id": f"chatcmpl-{call_id[5:] or hashlib.blake2b(str(reply.message).encode(), digest_size=12).hexdigest()}",
-        "object": "chat.completion",
-        "created": _CREATED,
-        "model": reply.model,
-        "choices": choices,
-        "usage": {
-            "prompt_tokens": reply.input_tokens,
-            "completion_tokens": reply.output_tokens,
-            "total_tokens": reply.input_tokens + reply.output_tokens,
-        },
-    }
-    return orjson.dumps(completion)
-
-
 def _log_line(number: int, asked: ModelRequest, model: str, fault: str) -> bytes:
     """One request: `turn` counts the model calls of its conversation, `digest` tells equal requests apart."""
     line: Mapping[str, Any] = {
@@ -253,11 +228,3 @@ def _log_line(number: int, asked: ModelRequest, model: str, fault: str) -> bytes
 
 def _json_answer(status: int, value: Any) -> HTTPAnswer:
     return HTTPAnswer(status, orjson.dumps(value))
-
-
-def _refusal(status: int, message: str, code: str) -> HTTPAnswer:
-    return HTTPAnswer(status, _error_body(message, code))
-
-
-def _error_body(message: str, code: str) -> bytes:
-    return orjson.dumps({"error": {"message": message, "type": code, "param": None, "code": code}})

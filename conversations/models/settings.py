@@ -9,9 +9,14 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
-Provider = Literal["openai", "ollama", "offline"]
+Provider = Literal["openai", "ollama", "anthropic", "openai-sdk", "offline"]
 DEFAULT_BASE_URLS: Mapping[str, str] = MappingProxyType(
-    {"openai": "https://api.openai.com/v1", "ollama": "http://localhost:11434/v1"}
+    {
+        "openai": "https://api.openai.com/v1",
+        "openai-sdk": "https://api.openai.com/v1",
+        "ollama": "http://localhost:11434/v1",
+        "anthropic": "https://api.anthropic.com",
+    }
 )
 OFFLINE_MODEL = "offline"
 # The request's own keys: `extra` may not fight with them.
@@ -25,6 +30,8 @@ _LM_TYPES: Mapping[str, tuple[Provider, str | None]] = MappingProxyType(
         "offline": ("offline", None),
         "ollama": ("ollama", None),
         "openai": ("openai", None),
+        "openai-sdk": ("openai-sdk", None),
+        "anthropic": ("anthropic", None),
         "vllm": ("openai", "http://localhost:8000/v1"),
         "vllm-remote": ("openai", "http://localhost:8000/v1"),
     }
@@ -62,6 +69,8 @@ class ModelSettings(BaseModel):
     max_tokens: int | None = Field(default=None, ge=1)
     stop: str | tuple[str, ...] | None = None
     reasoning: Literal["keep", "drop"] = "keep"
+    stream: bool = False
+    prompt_cache: bool = True
     timeout_seconds: float = Field(default=600.0, gt=0)
     connect_timeout_seconds: float = Field(default=30.0, gt=0)
     max_retries: int = Field(default=5, ge=0)

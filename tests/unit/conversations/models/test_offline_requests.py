@@ -35,15 +35,16 @@ def paths_of(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def answered(body: Any, turns: int | None = None) -> None:
-    asked, model = read_request(orjson.dumps(body), "s")
+    asked, model, _ = read_request(orjson.dumps(body), "s")
     orjson.dumps(
         [each.message for each in compose_reply(asked, OfflineSettings(turns=turns), model=model).alternatives]
     )
 
 
 def test_a_valid_request_is_read() -> None:
-    asked, model = read_request(orjson.dumps(VALID), "session-1")
+    asked, model, wants_stream = read_request(orjson.dumps(VALID), "session-1")
 
+    assert not wants_stream
     assert (model, asked.session_id, asked.seed, asked.candidates, asked.logprobs) == ("m", "session-1", 3, 2, True)
     assert (asked.messages, asked.tools) == (VALID["messages"], VALID["tools"])
     assert (asked.tool_choice, asked.response_format) == (VALID["tool_choice"], VALID["response_format"])

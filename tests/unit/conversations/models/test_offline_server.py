@@ -177,7 +177,6 @@ REFUSED: dict[str, Any] = {
     "no messages": {"model": "m"},
     "empty messages": {"messages": []},
     "messages of text": {"messages": ["hi"]},
-    "stream": {"messages": [user("x")], "stream": True},
     "tools without names": {"messages": [user("x")], "tools": [{"type": "function", "function": {}}]},
     "tools that are no list": {"messages": [user("x")], "tools": {"a": 1}},
     "too many candidates": {"messages": [user("x")], "n": 1000},

@@ -8,7 +8,7 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from conversations.errors import RecipeInvalid
 from conversations.messages import JSONObject
-from conversations.models.settings import ModelSettings
+from conversations.models.settings import ModelChoice, model_choice
 from conversations.places import Place, followed, written
 from conversations.policy.limits import Limits
 from conversations.references import Reference, has_reference, references_in, resolve_references
@@ -65,7 +65,7 @@ class Recipe(BaseModel):
     def _is_known_as_far_as_written(cls, model: JSONObject) -> JSONObject:
         """What hangs on a reference can only be checked where it is resolved; all else is checked here."""
         try:
-            ModelSettings.model_validate(model)
+            model_choice(model)
         except ValidationError as error:
             lines = error.errors(include_url=False)
             known_now = [line for line in lines if not has_reference(_value_at(model, line["loc"]))]
@@ -79,15 +79,17 @@ class Recipe(BaseModel):
 
     def model_settings(
         self, environment: Mapping[str, str], read_file: Callable[[str], str] | None = None
-    ) -> ModelSettings:
+    ) -> ModelChoice:
         """The model block with its references resolved; RecipeInvalid never shows a value."""
-        return _validated(ModelSettings, self.model, "model", environment, read_file)
+        return _validated(model_choice, self.model, "model", environment, read_file)
 
     def tools_configuration(
         self, environment: Mapping[str, str], read_file: Callable[[str], str] | None = None
     ) -> ToolsConfiguration:
         """The tools block with its references resolved; the tool definitions in it stay as they are."""
-        return _validated(ToolsConfiguration, self.tools.model_dump(mode="json"), "tools", environment, read_file)
+        return _validated(
+            ToolsConfiguration.model_validate, self.tools.model_dump(mode="json"), "tools", environment, read_file
+        )
 
     def loop_limits(self, max_turns: int | None = None) -> Limits:
         """The limits of one conversation; a job's own `max_turns` wins."""
@@ -108,7 +110,7 @@ def find_references(recipe: Recipe) -> list[Reference]:
 
 
 def _validated(
-    kind: type[_Block],
+    read: Callable[[Any], _Block],
     written_block: JSONObject,
     name: str,
     environment: Mapping[str, str],
@@ -116,7 +118,7 @@ def _validated(
 ) -> _Block:
     resolved = resolve_references(written_block, environment, read_file, at=(name,))
     try:
-        return kind.model_validate(resolved)
+        return read(resolved)
     except ValidationError as error:
         line = error.errors(include_url=False, include_input=False)[0]
         raise RecipeInvalid(f"{written((name, *line['loc']))}: {line['msg']} (references resolved)") from None

@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from conversations.errors import RecipeInvalid
 from conversations.messages import JSONObject
-from conversations.models.settings import ModelSettings
+from conversations.models.settings import ModelSettings, WeightedModel
 from conversations.places import Place, followed
 from conversations.recipe import Recipe, find_references
 from conversations.recipe_source import RecipeSource
@@ -144,6 +144,10 @@ def _known_keys(place: Place) -> list[str]:
     for step in place:
         if model is Recipe and step == "model":
             model = ModelSettings
+        elif model is ModelSettings and step == "routes":
+            model = WeightedModel
+        elif isinstance(step, int):
+            continue
         elif model is not None and step in model.model_fields:
             model = _model_in(model.model_fields[str(step)].annotation)
     return [] if model is None else list(model.model_fields)

@@ -54,6 +54,8 @@ class ToolRunner:
         self._tools, self._limits, self._seed = tools, limits, seed
         self._tool_choice = tools.choice(tool_choice)
         self._entries = {entry["call_id"]: entry for entry in state.tool_results}
+        self._failed = {entry["call_id"] for entry in state.tool_results if entry["error"] is not None}
+        self._memory: dict[str, Any] = {}  # what the model's client makes of the history
         if (history := mended(state.messages)) != state.messages:
             state.replace(history)
         self._taken = call_ids_in(state.messages) | self._entries.keys()
@@ -170,6 +172,8 @@ class ToolRunner:
             tool_choice=self._choice_now(step) if offered else None,
             seed=derive_seed(self._seed, "turn", state.turns) % _SEED_RANGE,
             session_id=self._conversation_id,
+            failed_call_ids=self._failed,
+            memory=self._memory,
         )
         reply = await self._time.within(self._model.ask(request))
         if reply is None:
@@ -217,6 +221,7 @@ class ToolRunner:
     def _keep(self, entries: Sequence[JSONObject]) -> None:
         self.state.append_results(entries)
         self._entries.update((entry["call_id"], entry) for entry in entries)
+        self._failed.update(entry["call_id"] for entry in entries if entry["error"] is not None)
 
     def _insert_answers(self, made_by: Message) -> list[Message]:
         """Put the answers known so far behind their message; what was added."""

@@ -15,7 +15,7 @@ from conversations.errors import HistoryInvalid, RecipeInvalid, TemplateInvalid,
 from conversations.history import mended
 from conversations.messages import JSONObject
 from conversations.models.kinds import build_model
-from conversations.models.settings import ModelSettings
+from conversations.models.settings import ModelChoice, ModelSettings, RoutedModels
 from conversations.models.speaking import speak_with
 from conversations.places import Place
 from conversations.recipe_files import LoadedRecipe, find_references, load_recipe, recipe_to_json
@@ -48,6 +48,19 @@ class NamedModel:
     def __str__(self) -> str:
         where = self.settings.endpoint or "no network"
         return f"{self.key}: {self.settings.model_name} ({self.settings.provider}, {where})"
+
+
+def named_models(key: str, choice: ModelChoice) -> tuple[NamedModel, ...]:
+    """Every model that a role may be played by."""
+    if isinstance(choice, RoutedModels):
+        routes = enumerate(choice.routes)
+        return tuple(each for number, route in routes for each in named_models(f"{key}.routes[{number}]", route))
+    fallbacks = (
+        each
+        for number, settings in enumerate(choice.fallback)
+        for each in named_models(f"{key}.fallback[{number}]", settings)
+    )
+    return (NamedModel(key, choice), *fallbacks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +152,8 @@ def check_recipe(path: Path, *, is_local: bool) -> CheckedRecipe:
         build_engine(tools, registry, speak_for=listening.speak_for)
     except ConfigurationInvalid as error:
         raise loaded.located(error) from None
-    models = (NamedModel("model", loaded.recipe.model_settings(environment, read_file)), *listening.models)
+    chosen = named_models("model", loaded.recipe.model_settings(environment, read_file))
+    models = (*chosen, *listening.models)
     stored_form = recipe_to_json(loaded, pinned(loaded.recipe.tools, registry))
     return CheckedRecipe(path, loaded, registry, stored_form, models, Selector(registry, loaded.recipe.tools.sample))
 
@@ -194,7 +208,7 @@ class _Listening:
             raise ConfigurationInvalid(first["msg"].removeprefix("Value error, "), at=(*at, *first["loc"])) from None
         except ValueError as error:
             raise ConfigurationInvalid(str(error), at=at) from None
-        self.models.append(NamedModel(f"tools.{'.'.join(at)}", settings))
+        self.models += named_models(f"tools.{'.'.join(at)}", settings)
         return speak_with(build_model(settings))
 
     def _engine_with(self, lm_config: dict[str, Any]) -> str:

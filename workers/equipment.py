@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from conversations.models.kinds import build_model
 from conversations.models.model import Model
-from conversations.models.settings import ModelSettings
+from conversations.models.settings import ModelChoice, ModelSettings
 from conversations.models.speaking import speak_with
 from conversations.recipe import Recipe
 from conversations.recipe_files import recipe_from_json
@@ -23,9 +23,9 @@ from engines.wiring import build_engine
 class Models:
     """The models that a recipe names: its own and those of its lm engines; equal settings share one."""
 
-    models: dict[ModelSettings, Model] = field(default_factory=dict)
+    models: dict[ModelChoice, Model] = field(default_factory=dict)
 
-    def of(self, settings: ModelSettings) -> Model:
+    def of(self, settings: ModelChoice) -> Model:
         """Return the model of these settings."""
         if settings not in self.models:
             self.models[settings] = build_model(settings)

@@ -83,6 +83,7 @@ class ModelSettings(BaseModel):
     verify_tls: bool = True
     environment_proxy: bool = False
     offline: OfflineSettings = OfflineSettings()
+    fallback: "tuple[ModelSettings, ...]" = ()
 
     @classmethod
     def from_lm_config(cls, lm_config: Mapping[str, Any]) -> Self:
@@ -171,3 +172,30 @@ class ModelSettings(BaseModel):
     def model_name(self) -> str:
         """The model's name as the server knows it."""
         return self.model or OFFLINE_MODEL
+
+
+class WeightedModel(ModelSettings):
+    """One of several models: of every `weight` summed over all, so many conversations go to this one."""
+
+    weight: float = Field(default=1.0, gt=0, le=1_000_000)
+
+    __hash__ = ModelSettings.__hash__
+
+
+class RoutedModels(BaseModel):
+    """Several models that share the conversations of a run, each conversation keeping to one of them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    routes: tuple[WeightedModel, ...] = Field(min_length=1, max_length=100)
+
+
+ModelChoice = ModelSettings | RoutedModels
+"""What a role of a conversation (assistant, user, judge) may be played by."""
+
+
+def model_choice(block: Any) -> ModelChoice:
+    """Read a recipe's `model` block: one model, or `routes` to several; pydantic's ValidationError says where."""
+    if isinstance(block, dict) and "routes" in block:
+        return RoutedModels.model_validate(block)
+    return ModelSettings.model_validate(block)

@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from conversations.errors import RecipeInvalid
+from conversations.models.settings import ModelSettings
 from conversations.policy.limits import Limits
 from conversations.recipe import Recipe, find_references
 
@@ -82,6 +83,7 @@ def test_what_hangs_on_a_reference_waits_until_it_is_resolved() -> None:
     made = Recipe.model_validate({"model": model})
     assert made.model == model
     settings = made.model_settings({"PROVIDER": "openai", "HEAT": "0.5", "KEY": "k"})
+    assert isinstance(settings, ModelSettings)
     assert (settings.provider, settings.base_url, settings.temperature) == ("openai", "http://localhost:1/v1", 0.5)
     assert settings.headers["x"].get_secret_value() == "Bearer k"
 

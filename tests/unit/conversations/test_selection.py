@@ -11,7 +11,7 @@ from engines.configuration import SampleSettings, ToolsConfiguration
 from engines.errors import ConfigurationInvalid
 from engines.loading import load_registry
 from engines.registry import ToolRegistry
-from engines.tool import Tool
+from engines.tool import Tool, ToolCall
 
 
 def registry(count: int = 3) -> ToolRegistry:
@@ -73,7 +73,7 @@ def test_the_number_of_kept_selections_is_bounded(monkeypatch: pytest.MonkeyPatc
     for seed in range(50):
         selector.select(["a::*"], [f"a::t{seed % 20}"], seed=seed)
     assert len(selector._selections) <= 4
-    assert len(selector._choices) <= 4
+    assert len(selector._offers) <= 4
 
 
 @pytest.mark.parametrize(
@@ -102,4 +102,5 @@ def test_u5_a_forced_tool_that_is_not_offered_is_an_error(given: object) -> None
 
 def test_external_tools_are_offered_like_all_others() -> None:
     selection = ToolSelection.of([Tool("x", "e"), Tool("y", "e")], external=["e::y"])
-    assert (selection.external, selection.wire_names()) == (frozenset({"e::y"}), ["e__x", "e__y"])
+    assert [selection.external(ToolCall(name, "e", {})) for name in ("x", "y")] == [False, True]
+    assert selection.wire_names() == ["e__x", "e__y"]

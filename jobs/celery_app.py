@@ -1,5 +1,6 @@
 """The Celery app: every setting stated, with the reason for each that differs from Celery's default."""
 
+import ssl
 from typing import Any
 
 from celery import Celery
@@ -43,6 +44,10 @@ def create_app(settings: BrokerSettings) -> Celery:
     return app
 
 
+# kombu verifies nothing when a rediss:// URL has no ssl_ parameters; those of a URL go before these.
+_VERIFIED = {"ssl_cert_reqs": ssl.CERT_REQUIRED, "ssl_check_hostname": True}
+
+
 def configuration(settings: BrokerSettings) -> dict[str, Any]:
     """Return Celery's settings; what equals Celery's default is stated where the design depends on it."""
     return {
@@ -80,6 +85,7 @@ def configuration(settings: BrokerSettings) -> dict[str, Any]:
         "event_queue_expires": 60.0,
         "event_queue_ttl": 10.0,
         # The connection: keep trying, for ever; a worker without its broker waits, it does not die.
+        "broker_use_ssl": _VERIFIED if settings.broker.startswith("rediss://") else False,
         "broker_connection_retry": True,
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,

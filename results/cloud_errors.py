@@ -9,6 +9,7 @@ _STATUS = re.compile(r"status code: (\d{3})")
 _CODE = re.compile(r"<Code>([A-Za-z0-9_.]{1,80})</Code>")
 _HOST = re.compile(r"https?://(?:[^/@\s]*@)?([A-Za-z0-9.:\[\]-]+)")
 _SYSTEM_MESSAGE = re.compile(r'(?:message|error): "([^"\\]{1,200})"')
+_TLS = re.compile(r"(?:InvalidCertificate|AlertReceived)\(\s*([A-Za-z]{1,60})")
 _TIMEOUT = re.compile(r"kind: Timeout|TimedOut")
 
 _RETRIED_CONFLICTS: Final = {"ConditionalRequestConflict", "OperationAborted"}
@@ -23,6 +24,7 @@ _WAYS_OUT: Final = {
     _FULL: "free some space in the store, or choose another results URL",
 }
 _NO_ANSWER: Final = "check the endpoint in the environment and the network, then try again"
+_TLS_WAY_OUT: Final = "check the endpoint in the environment; SSL_CERT_FILE names a file of authorities to trust"
 _TRY_AGAIN: Final = "the store is in trouble; try again later"
 
 
@@ -35,7 +37,7 @@ def store_error(error: Exception, verb: str, where: str) -> ResultsError:
     cause = _cause(error, text, status, code)
     what = f"cannot {verb} {where}: {cause}"
     if status is None:
-        return _without_answer(error, what)
+        return _without_answer(error, text, what)
     number = int(status)
     if code in _BUCKET_MISSING:
         return StoreRefused(f"{what}; {_WAYS_OUT[404]}")
@@ -48,11 +50,13 @@ def store_error(error: Exception, verb: str, where: str) -> ResultsError:
     return StoreRefused(f"{what}; {_WAYS_OUT.get(number, _WAYS_OUT[400])}")
 
 
-def _without_answer(error: Exception, what: str) -> ResultsError:
+def _without_answer(error: Exception, text: str, what: str) -> ResultsError:
     if isinstance(error, FileNotFoundError):
         return NotFound(f"{what}; check the results URL and the run id")
     if type(error).__name__ in {"PermissionDeniedError", "UnauthenticatedError"}:
         return StoreRefused(f"{what}; {_WAYS_OUT[403]}")
+    if _TLS.search(text):
+        return StoreRefused(f"{what}; {_TLS_WAY_OUT}")
     return StoreUnavailable(f"{what}; {_NO_ANSWER}")
 
 
@@ -61,6 +65,8 @@ def _cause(error: Exception, text: str, status: str | None, code: str) -> str:
     at_host = f" from {host}" if host else ""
     if status is not None:
         return f"HTTP {status}{f' {code}' if code else ''}{at_host}"
+    if tls := _first(_TLS, text):
+        return f"TLS failed ({tls.removesuffix('Context')}){at_host}"
     if _TIMEOUT.search(text):
         return f"no answer in time{at_host}"
     return f"{_first(_SYSTEM_MESSAGE, text) or type(error).__name__}{at_host}"

@@ -86,6 +86,24 @@ def mock_model(folder: Path, *, latency_ms: float = 200, turns: int = 5) -> Iter
 
 
 @contextmanager
+def rest_server(folder: Path) -> Iterator[str]:
+    """Run a REST backend that answers at once; yields its URL."""
+    with child([sys.executable, "-m", "benchmarks.rest_server"], folder / "rest.log") as process:
+        found = _ADDRESS.search(process.line_with("http://127.0.0.1:"))
+        assert found is not None
+        yield found[0]
+
+
+@contextmanager
+def mcp_server(folder: Path) -> Iterator[str]:
+    """Run an MCP server that answers at once; yields its URL."""
+    with child([sys.executable, "-m", "benchmarks.mcp_server"], folder / "mcp.log") as process:
+        found = _ADDRESS.search(process.line_with("http://127.0.0.1:"))
+        assert found is not None
+        yield found[0]
+
+
+@contextmanager
 def s3_server(folder: Path) -> Iterator[dict[str, str]]:
     """Run moto's S3 with one empty bucket; yields the environment that reaches it."""
     log = folder / "moto.log"

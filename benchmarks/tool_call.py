@@ -1,12 +1,19 @@
-"""What one call of a local tool costs in the engine: matching, validation, history, deadline, the function."""
+"""What one call of a tool costs in the engine: matching, validation, history, deadline, and what its kind does."""
 
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.calibration import Sample, calibration_ms
 from benchmarks.figure import Figure
 from benchmarks.in_flight import cpu_seconds_of, on_loop
 from benchmarks.options import Options
+from benchmarks.servers import mcp_server, rest_server
+from benchmarks.weather import TOOL
 from benchmarks.workload import TOOL_CALLS, tools_configuration
+from engines.configuration import ToolsConfiguration
 from engines.engine import ToolEngine
 from engines.loading import load_registry
 from engines.speak import Speak
@@ -16,20 +23,71 @@ from engines.wiring import build_engine
 _SESSIONS = 5000
 
 
-def measure(options: Options) -> list[Figure]:
-    """Sessions of four calls each, their setup and teardown included; no limit is set for these."""
-    sessions = options.jobs or _SESSIONS
-    return [
-        Figure.of_cpu(
-            f"tool call, function {'on the loop' if inline else 'in a thread'}",
-            on_loop(lambda inline=inline: _samples(sessions, options, inline=inline)),  # type: ignore[misc]
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of engine: `serving` runs what its calls need and yields the tools block; the limit is CPU-ms a call."""
+
+    name: str
+    serving: Callable[[Path], AbstractContextManager[ToolsConfiguration]]
+    limit: float | None = None
+    sessions: int = _SESSIONS
+
+
+@contextmanager
+def _on_the_loop(_: Path) -> Iterator[ToolsConfiguration]:
+    yield tools_configuration(inline=True)
+
+
+@contextmanager
+def _in_threads(_: Path) -> Iterator[ToolsConfiguration]:
+    yield tools_configuration(inline=False)
+
+
+@contextmanager
+def _rest(folder: Path) -> Iterator[ToolsConfiguration]:
+    """`GET /weather?city=…` of a server in a process of its own, whose CPU does not count."""
+    operation = {"rest_method": "GET", "rest_path": "/weather", "rest_param_locations": {"city": "query"}}
+    with rest_server(folder) as url:
+        yield ToolsConfiguration.model_validate(
+            {
+                "registry": [{"type": "inline", "namespace": "weather", "tools": [{**TOOL, "metadata": operation}]}],
+                "engines": {"api": {"type": "rest", "url": url, "bearer_token": "not-a-secret"}},
+            }
         )
-        for inline in (True, False)
-    ]
 
 
-async def _samples(sessions: int, options: Options, *, inline: bool) -> list[Sample]:
-    configuration = tools_configuration(inline=inline)
+@contextmanager
+def _mcp_shared(folder: Path) -> Iterator[ToolsConfiguration]:
+    """One connection for all conversations, to a server in a process of its own, whose CPU does not count."""
+    with mcp_server(folder) as url:
+        yield ToolsConfiguration.model_validate(
+            {
+                "registry": [{"type": "mcp", "url": url, "namespace": "weather"}],
+                "engines": {"live": {"type": "mcp", "url": url}},
+            }
+        )
+
+
+KINDS = (
+    Kind("function on the loop", _on_the_loop, limit=0.1),
+    Kind("function in a thread", _in_threads),
+    Kind("rest", _rest, limit=0.6, sessions=1000),
+    Kind("mcp, shared connection", _mcp_shared, limit=1.5, sessions=500),
+)
+
+
+def measure(options: Options) -> list[Figure]:
+    """Sessions of four calls each, their setup and teardown included."""
+    figures = []
+    for kind in KINDS:
+        with tempfile.TemporaryDirectory() as folder, kind.serving(Path(folder)) as configuration:
+            samples = on_loop(lambda kind=kind, tools=configuration: _samples(kind, tools, options))  # type: ignore[misc]
+        figures.append(Figure.of_cpu(f"tool call, {kind.name}", samples, kind.limit))
+    return figures
+
+
+async def _samples(kind: Kind, configuration: ToolsConfiguration, options: Options) -> list[Sample]:
+    sessions = options.jobs or kind.sessions
     registry = load_registry(configuration, folder=Path(), environment={})
     engine = build_engine(configuration, registry, speak_for=_no_model)
     await engine.open()

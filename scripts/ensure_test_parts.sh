@@ -7,3 +7,4 @@ cd "$(dirname "$0")/.."
 command -v redis-server >/dev/null || scripts/install_package.sh redis-server || true
 command -v kubectl >/dev/null || scripts/install_package.sh kubernetes-client || true
 scripts/ensure_redis.sh
+scripts/ensure_test_servers.sh

@@ -1,36 +1,36 @@
-"""`tc/random`: tools drawn by a job's seed, the same ones on any worker."""
+"""`tc/random`: tools drawn by a job's seed, shared out among namespaces (rules D81, D83)."""
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from engines.chance import derive_seed
-from engines.errors import ConfigurationInvalid
-from engines.registry import ToolRegistry
+from engines.configuration import SampleSettings
+from engines.samplers.errors import SamplingError
+from engines.samplers.pool import by_namespace, pool
+from engines.samplers.prepare import Draw, Index
+from engines.samplers.shares import places, shares
 from engines.tool import Tool
 
 
-def draw(tools: ToolRegistry | Iterable[Tool], k: int, namespace: str | None, seed: int) -> list[Tool]:
-    """Return exactly `k` different tools, of one namespace if given; ConfigurationInvalid when there are fewer."""
-    available = pool(tools, namespace)
-    if k > len(available):
-        where = f"namespace {namespace!r}" if namespace is not None else "the registry"
-        raise ConfigurationInvalid(f"{k} tools asked for, {len(available)} in {where}; lower k", at=("sample", "k"))
-    return random.Random(derive_seed("tc/random", seed)).sample(available, k)
+def prepare(tools: Sequence[Tool], settings: SampleSettings, _index: Index) -> Draw:
+    """Draw `k` tools: a `namespace` is a hard filter, before `namespace_weights`, before `strategy`."""
+    available = by_namespace(pool(tools, settings.namespace))
+    sizes = {namespace: len(own) for namespace, own in available.items()}
+    share_of = shares(sizes, settings.namespace_weights, settings.strategy)
+    drawable = sum(size for namespace, size in sizes.items() if share_of[namespace] > 0)
 
+    def draw(seed: int) -> list[Tool]:
+        if settings.k > drawable:
+            where = "the registry" if settings.namespace is None else f"namespace {settings.namespace!r}"
+            message = f"{settings.k} tools asked for, {drawable} in {where}; lower k"
+            raise SamplingError(message, requested=settings.k, tools=pool(tools, settings.namespace))
+        chance = random.Random(derive_seed("tc/random", seed))
+        drawn = [
+            tool
+            for namespace, number in places(settings.k, share_of, sizes, chance).items()
+            for tool in chance.sample(available[namespace], number)
+        ]
+        chance.shuffle(drawn)
+        return drawn
 
-def pool(tools: ToolRegistry | Iterable[Tool], namespace: str | None) -> Sequence[Tool]:
-    """Return what may be drawn: the first tool of each name (providers refuse two), in the order given."""
-    if not isinstance(tools, ToolRegistry):
-        return _distinct(tool for tool in tools if namespace in {None, tool.namespace})
-    if namespace is None:
-        every = tools.all_tools()
-    else:
-        every = tools.toolsets[namespace].tools if namespace in tools.toolsets else ()
-    return _distinct(every) if tools.has_overloads else every
-
-
-def _distinct(tools: Iterable[Tool]) -> list[Tool]:
-    first: dict[str, Tool] = {}
-    for tool in tools:
-        first.setdefault(tool.qualified_name, tool)
-    return list(first.values())
+    return draw

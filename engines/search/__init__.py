@@ -1,0 +1,1 @@
+"""Engines that look documents up: files, lists, Elasticsearch, the web. One place to search a file."""

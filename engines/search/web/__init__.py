@@ -1,0 +1,1 @@
+"""Searching the web by way of others' search pages and services."""

@@ -1,8 +1,10 @@
 """One call carried out: its deadline, its retries, and whatever goes wrong turned into a result."""
 
 import asyncio
+import random
 import socket
 from collections.abc import Awaitable, Callable
+from time import perf_counter
 from typing import Any
 
 from engines.errors import SessionLost, ToolFailed
@@ -16,15 +18,41 @@ Pause = Callable[[float], Awaitable[None]]
 
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 5.0
+_JITTER = 0.25
 _ERROR_CHARS = 10_000
 
 
+async def paused(seconds: float) -> None:
+    """Wait at least so long, and up to a quarter longer: those who failed together do not come back together."""
+    await asyncio.sleep(seconds * (1 + _JITTER * random.random()))
+
+
 async def attempted(act: Act, call: ToolCall, prepared: PreparedTool, pause: Pause) -> ToolResult:
-    """Run `act` within the tool's deadline, retries included (decision 10); only the job's cancellation is raised."""
+    """Run `act` within the tool's deadline, retries included (decision 10), and note how it went (rule U17).
+
+    Raised are the job's own cancellation and SessionLost; all else is a result.
+    """
+    began, tries = perf_counter(), 0
+
+    def counted() -> Awaitable[Any]:
+        nonlocal tries
+        tries += 1
+        return act()
+
+    result = await _within_deadline(counted, call, prepared, pause)
+    result.debug.update(seconds=round(perf_counter() - began, 6), attempts=tries, engine=prepared.toolset.engine)
+    return result
+
+
+async def _within_deadline(act: Act, call: ToolCall, prepared: PreparedTool, pause: Pause) -> ToolResult:
     seconds = prepared.defaults.timeout_seconds
     try:
-        async with asyncio.timeout(seconds):
-            return _fitting(await _tried(act, call, prepared, pause), prepared.defaults.max_result_chars)
+        async with asyncio.timeout(seconds) as deadline:
+            result, retry_after = await _tried(act, call)
+            if retry_after is not None and prepared.is_idempotent:
+                failed = (result, retry_after)
+                result = await _tried_again(act, call, prepared, pause, failed=failed, deadline=deadline)
+            return _fitting(result, prepared.defaults.max_result_chars)
     except TimeoutError:
         return ToolResult.failed(call, ErrorType.timeout, f"no answer within {seconds:g} seconds")
     except asyncio.CancelledError:
@@ -33,34 +61,59 @@ async def attempted(act: Act, call: ToolCall, prepared: PreparedTool, pause: Pau
         return ToolResult.failed(call, ErrorType.execution, "the tool gave up its own work (it was cancelled inside)")
 
 
-async def _tried(act: Act, call: ToolCall, prepared: PreparedTool, pause: Pause) -> ToolResult:
-    """Try, and try again while the transport failed, the tool is idempotent and retries are left."""
-    retries_left = prepared.defaults.max_retries if prepared.is_idempotent else 0
-    pause_seconds = _FIRST_PAUSE_SECONDS
-    while True:
-        result = await _tried_once(act, call)
-        if result.error_type is not ErrorType.network or retries_left == 0:
-            return result
-        retries_left -= 1
+async def _tried_again(
+    act: Act,
+    call: ToolCall,
+    prepared: PreparedTool,
+    pause: Pause,
+    *,
+    failed: tuple[ToolResult, float | None],
+    deadline: asyncio.Timeout,
+) -> ToolResult:
+    """Try again while the failure may pass, and tries and time are left."""
+    result, retry_after = failed
+    backoff_seconds = _FIRST_PAUSE_SECONDS
+    for _ in range(prepared.defaults.max_retries):
+        if retry_after is None:
+            break
+        pause_seconds = max(backoff_seconds, retry_after)
+        if not _has_room(deadline, pause_seconds):
+            break  # What the backend said is worth more than "no answer within 30 seconds".
         await pause(pause_seconds)
-        pause_seconds = min(2 * pause_seconds, _LONGEST_PAUSE_SECONDS)
+        backoff_seconds = min(2 * backoff_seconds, _LONGEST_PAUSE_SECONDS)
+        result, retry_after = await _tried(act, call)
+    return result
 
 
-async def _tried_once(act: Act, call: ToolCall) -> ToolResult:
+def _has_room(deadline: asyncio.Timeout, seconds: float) -> bool:
+    """Whether a pause of so many seconds ends before the deadline."""
+    ends = deadline.when()
+    return ends is None or asyncio.get_running_loop().time() + seconds < ends
+
+
+async def _tried(act: Act, call: ToolCall) -> tuple[ToolResult, float | None]:
+    """Return the result, and after how many seconds it may be tried again (at least); None: not at all."""
     try:
         outcome = await act()
     except ToolFailed as failure:
-        return ToolResult.failed(call, failure.error_type, failure.message)
+        return ToolResult.failed(call, failure.error_type, failure.message), _retry_after(failure)
     except SessionLost:  # Not the call's failure but the session's: told to whoever owns it.
         raise
     except Exception as error:  # noqa: BLE001 - foreign tool code: whatever it raises is told to the model.
-        return ToolResult.failed(call, _type_of(error), _told(error))
+        error_type = _type_of(error)
+        return ToolResult.failed(call, error_type, _told(error)), 0 if error_type is ErrorType.network else None
     if isinstance(outcome, ToolResult):
-        return outcome
+        return outcome, 0 if outcome.error_type is ErrorType.network else None
     try:
-        return ToolResult(call.call_id, call.qualified_name, result=as_json(outcome))
+        return ToolResult(call.call_id, call.qualified_name, result=as_json(outcome)), None
     except TypeError as error:
-        return ToolResult.failed(call, ErrorType.unparseable_result, f"the tool's result is not JSON: {error}")
+        message = f"the tool's result is not JSON: {error}"
+        return ToolResult.failed(call, ErrorType.unparseable_result, message), None
+
+
+def _retry_after(failure: ToolFailed) -> float | None:
+    may_pass = failure.error_type is ErrorType.network if failure.may_pass is None else failure.may_pass
+    return max(0.0, failure.retry_after_seconds or 0) if may_pass else None
 
 
 def _fitting(result: ToolResult, max_chars: int | None) -> ToolResult:

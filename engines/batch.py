@@ -36,7 +36,7 @@ class Batch:
         recorded = {
             position: entry
             for name, positions in self.positions.items()
-            for position, entry in zip(positions, histories[name].own(), strict=False)
+            for position, entry in self._placed(positions, histories[name].own())
         }
         for position, call in enumerate(self.calls):
             if position in recorded:
@@ -47,6 +47,19 @@ class Batch:
     def finished(self) -> list[ToolResult]:
         """Return one result per call, in call order (rule D18)."""
         return [self.results[position] for position in range(len(self.calls))]
+
+    def _placed(self, positions: Sequence[int], entries: Sequence[HistoryEntry]) -> Iterator[tuple[int, HistoryEntry]]:
+        """Find each entry's position; calls that were not made, after an abort or a cancellation, have none."""
+        if len(entries) == len(positions):
+            yield from zip(positions, entries, strict=True)
+            return
+        waiting = iter(positions)
+        for entry in entries:
+            of = (entry.call.call_id, entry.call.qualified_name)
+            for position in waiting:
+                if (self.calls[position].call_id, self.calls[position].qualified_name) == of:
+                    yield position, entry
+                    break
 
     async def _run_one(self, name: str, run_calls: RunCalls, session_id: str) -> None:
         positions = self.positions[name]

@@ -1,6 +1,6 @@
 """The `tools:` block of a recipe, as written: what is loaded, by which engine it is answered, how it is sampled."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -19,6 +19,11 @@ class ToolSettings(BaseModel):
     confirm: bool | None = None
     read_only: bool | None = None
     idempotent: bool | None = None
+    external: bool | None = None
+    takes_control: bool | None = None
+    system_prompt: str | None = None
+    user_prompt: str | None = None
+    evaluation_checks: tuple[str, ...] | None = None
     description: str | None = None
     defaults: JSONObject | None = None
 
@@ -65,13 +70,34 @@ class PermissionSettings(BaseModel):
 
 
 class SampleSettings(BaseModel):
-    """Offer each job `k` tools drawn by its seed."""
+    """Offer each job exactly `k` tools drawn by its seed; `namespace` keeps the draw to one namespace.
+
+    For `tc/random`, `namespace_weights` and `strategy` share the places out; the others follow what an enrichment
+    found, and take nothing that scores less than `min_score` (rules D80-D83).
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    type: Literal["tc/random"]
+    type: Literal["tc/random", "tc/chain", "tc/fan_out", "tc/fan_in", "tc/dag", "tc/neighbor"]
     k: int = Field(ge=1)
     namespace: str | None = None
+    namespace_weights: dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] | None = None
+    strategy: Literal["proportional", "uniform"] = "proportional"
+    min_score: float = Field(default=0.0, ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _keys_mean_something(self) -> Self:
+        for name in ("min_score",) if self.type == "tc/random" else ("namespace_weights", "strategy"):
+            if getattr(self, name) != type(self).model_fields[name].default:
+                raise ValueError(f"{name} means nothing to {self.type}; remove it")
+        if self.k < _LEAST_TOOLS.get(self.type, 1):
+            raise ValueError(f"{self.type} draws at least {_LEAST_TOOLS[self.type]} tools; raise k")
+        if self.namespace_weights is not None and not any(self.namespace_weights.values()):
+            raise ValueError("namespace_weights must have a weight above 0")
+        return self
+
+
+_LEAST_TOOLS = {"tc/fan_out": 2, "tc/fan_in": 2, "tc/dag": 2, "tc/neighbor": 2}
 
 
 class ToolsConfiguration(BaseModel):
@@ -84,6 +110,8 @@ class ToolsConfiguration(BaseModel):
     engines: dict[str, JSONObject] = Field(default_factory=dict)
     namespaces: dict[str, NamespaceSettings] = Field(default_factory=dict)
     sample: SampleSettings | None = None
+    artifacts: JSONObject = Field(default_factory=dict)
+    """What the enrichments found and the draws need: written by submit, for the workers."""
     permissions: PermissionSettings = Field(default_factory=PermissionSettings)
 
     @model_validator(mode="before")

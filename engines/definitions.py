@@ -8,7 +8,11 @@ from engines.errors import InvalidTool
 from engines.nearest import hint
 from engines.plain import JSONObject
 
-_KNOWN_KEYS = frozenset({"name", "namespace", "description", "parameters", "output_parameters", "metadata", "strict"})
+# What some providers let a tool say of itself (rule A21); kept as metadata.
+_PASSED_ON = ("strict", "input_examples", "cache_control", "defer_loading")
+_KNOWN_KEYS = frozenset(
+    {"name", "namespace", "description", "parameters", "output_parameters", "metadata", *_PASSED_ON}
+)
 _STRUCTURE = frozenset(
     {"properties", "required", "additionalProperties", "$ref", "allOf", "anyOf", "oneOf", "$defs", "definitions"}
 )
@@ -70,7 +74,8 @@ def _parameters(written: Any, name: str) -> JSONObject:
 
 def _metadata(written: Mapping[str, Any], name: str) -> JSONObject:
     metadata = _object(written, "metadata", name) or {}
-    return metadata if written.get("strict") is None else {**metadata, "strict": written["strict"]}
+    passed_on = {key: written[key] for key in _PASSED_ON if written.get(key) is not None}
+    return {**metadata, **passed_on} if passed_on else metadata
 
 
 def _text(written: Mapping[str, Any], key: str, name: str) -> str | None:

@@ -37,17 +37,38 @@ class ConfigurationInvalid(EngineError, ValueError):
         return f"{written(self.at)}: {self.message}" if self.at else self.message
 
 
+class SettingsInvalid(ConfigurationInvalid):
+    """What is written breaks the form: an unknown or missing key, a wrong type. Never forgiven, also where optional."""
+
+
+class DuplicateDefinition(ConfigurationInvalid, DuplicateTool):
+    """Two registry entries, or one, define the same tool."""
+
+
 class UnknownEngine(ConfigurationInvalid):
     """A registry entry names an engine that the `engines:` block does not define."""
 
 
 class ToolFailed(EngineError):
-    """A call failed in a way the engine knows; it becomes the call's error result."""
+    """A call failed in a way the engine knows; it becomes the call's error result.
 
-    def __init__(self, error_type: "ErrorType", message: str) -> None:
+    A failure that `may_pass` is worth another try of a tool that may be asked twice: unless it is said, a transport
+    error is. `retry_after_seconds` is how long the backend asked to be left alone (RFC 9110, Retry-After).
+    """
+
+    def __init__(
+        self,
+        error_type: "ErrorType",
+        message: str,
+        *,
+        may_pass: bool | None = None,
+        retry_after_seconds: float | None = None,
+    ) -> None:
         super().__init__(message)
         self.error_type = error_type
         self.message = message
+        self.may_pass = may_pass
+        self.retry_after_seconds = retry_after_seconds
 
 
 class SessionLost(EngineError):

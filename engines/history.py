@@ -9,6 +9,8 @@ from engines.errors import InvalidTool, SessionStateInvalid
 from engines.plain import JSONObject, copied
 from engines.tool import ErrorType, ToolCall, ToolResult
 
+INJECTED = "injected"  # the metadata key of a result that is a fault on purpose; it says which
+DENIED = "denied"  # the metadata key of a result that the recipe's permissions gave in the tool's place
 _NOT_PERFORMED = frozenset(
     {ErrorType.validation, ErrorType.unknown_tool, ErrorType.conflict, ErrorType.limit, ErrorType.external}
 )
@@ -24,7 +26,9 @@ class HistoryEntry:
     @property
     def was_performed(self) -> bool:
         """Whether the call got as far as its tool or its fault; what was turned away before has no call number."""
-        return self.result.error_type not in _NOT_PERFORMED or "injected" in self.result.metadata
+        if DENIED in self.result.metadata:
+            return False
+        return self.result.error_type not in _NOT_PERFORMED or INJECTED in self.result.metadata
 
     def to_dict(self) -> JSONObject:
         """`{"call": …, "result": …}`, a copy."""

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from engines.chance import derive_seed
 from engines.checked import checked
+from engines.effects import Effects
 from engines.engine import ToolEngine
 from engines.errors import ConfigurationInvalid, ToolFailed
 from engines.kind_settings import EngineParts, EngineSettings
@@ -29,6 +30,8 @@ class LMSettings(EngineSettings):
 
 class LMToolEngine(ToolEngine):
     """Asks a model for each result; the registry gives the specifications of other engines' calls in the history."""
+
+    effects = Effects.session
 
     def __init__(
         self,
@@ -73,7 +76,7 @@ class LMToolEngine(ToolEngine):
             messages,
             response_format=response_format_for(tool),
             candidates=self._candidates,
-            seed=derive_seed("lm", session.seed, session.call_count),
+            seed=derive_seed("lm", session.seed, session.call_number),
             session_id=session.id,
         )
         return _result(call, chosen(utterances, tool), utterances)

@@ -8,10 +8,14 @@ from typing import Any, Self
 
 from pydantic import Field
 
+from engines.answering import Admitted
 from engines.checked import checked
 from engines.context import Context
+from engines.effects import Effects
 from engines.engine import ToolEngine
 from engines.errors import ToolFailed
+from engines.faults import PARTIAL_RESULT
+from engines.history import INJECTED, HistoryEntry
 from engines.kind_settings import EngineParts, EngineSettings
 from engines.local_functions import LocalFunction, function_named, imported, local_function
 from engines.plain import JSONObject
@@ -40,6 +44,8 @@ class LocalSettings(EngineSettings):
 class LocalEngine(ToolEngine):
     """Calls functions: async ones are awaited, plain ones run in the engine's threads unless it is `inline`."""
 
+    effects = Effects.session
+
     def __init__(
         self,
         toolsets: Sequence[Toolset],
@@ -51,8 +57,8 @@ class LocalEngine(ToolEngine):
         threads: int = 8,
         **contract: Any,
     ) -> None:
+        self._functions = functions  # first: `_depends_on_session` asks them
         super().__init__(toolsets, **contract)
-        self._functions = functions
         self._inline = inline
         self._on_setup = on_setup
         self._on_teardown = on_teardown
@@ -91,6 +97,10 @@ class LocalEngine(ToolEngine):
         except SystemExit as error:
             raise ToolFailed(ErrorType.execution, f"the function called sys.exit({error.code!r})") from error
 
+    def _depends_on_session(self, tool: Tool, toolset: Toolset) -> bool:
+        """A function that asks for no context knows of no session, unless its toolset says that it does."""
+        return toolset.stateful or self._functions[tool.qualified_name].takes_context
+
     async def _open_session(self, session: Session) -> None:
         """Give each namespace its scratch: as the module's setup leaves it, then as the restored state had it."""
         restored = session.scratch
@@ -98,6 +108,33 @@ class LocalEngine(ToolEngine):
         await self._run_hook(self._on_setup, session, "setup")
         for namespace, scratch in restored.items():
             session.scratch[namespace] = scratch
+        if session.lacks_scratch:
+            await self._make_again(session)
+
+    async def _make_again(self, session: Session) -> None:
+        """Make the scratch of an earlier session by its calls: of a fork, only those are known.
+
+        One that failed may fail again; ToolFailed where one that did not fail does so now.
+        """
+        asking = [entry for entry in session.history if self._asked_for_context(entry)]
+        for entry, planned in zip(asking, self._answering.plan(session, [each.call for each in asking]), strict=True):
+            if not isinstance(planned, Admitted):
+                continue
+            try:
+                async with asyncio.timeout(planned.prepared.defaults.timeout_seconds):
+                    await self._call(session, planned.call, planned.prepared.tool)
+            except Exception as error:
+                if entry.result.is_error:
+                    continue
+                message = f"{entry.call.qualified_name} cannot be run again for the turns that are kept"
+                raise ToolFailed(ErrorType.execution, f"{message}: {type(error).__name__}: {error}") from error
+
+    def _asked_for_context(self, entry: HistoryEntry) -> bool:
+        """Whether a call of the history reached a function that may have kept something."""
+        function = self._functions.get(entry.call.qualified_name)
+        stood_in = entry.result.metadata.keys() & {"cached", "simulated", "simulated_by"}
+        was_faulty = entry.result.metadata.get(INJECTED) not in {None, PARTIAL_RESULT}
+        return function is not None and function.takes_context and entry.was_performed and not (stood_in or was_faulty)
 
     async def _scratch_of(self, session: Session) -> JSONObject:
         return {namespace: scratch for namespace, scratch in session.scratch_copy().items() if scratch}
@@ -133,7 +170,7 @@ def _functions_of(module: ModuleType, settings: LocalSettings, parts: EnginePart
         for tool in toolset.tools:
             chosen = settings.functions.get(tool.qualified_name, settings.functions.get(tool.name))
             at = (*parts.at, "module") if chosen is None else (*parts.at, "functions")
-            functions[tool.qualified_name] = local_function(module, chosen or tool.name, tool, at=at)
+            functions[tool.qualified_name] = local_function(module, chosen, tool, at=at)
     return functions
 
 

@@ -8,6 +8,8 @@ from types import ModuleType
 from typing import Any
 
 from engines.context import Context
+from engines.conversions import Conversion, conversions_of
+from engines.declared import declaration_of
 from engines.errors import ConfigurationInvalid, Place, ToolFailed
 from engines.nearest import hint
 from engines.plain import JSONObject, copied
@@ -26,6 +28,8 @@ class LocalFunction:
     """The argument names it takes; None when it takes any."""
     required: frozenset[str]
     takes_context: bool
+    conversions: Mapping[str, Conversion]
+    """For arguments whose annotation asks for more than JSON has: an enum, a date, a model of the user's."""
 
     def keywords(self, arguments: JSONObject, context: Context) -> JSONObject:
         """Return what to call it with, a copy that it may change; ToolFailed(validation) when it cannot take it."""
@@ -37,6 +41,9 @@ class LocalFunction:
             missing = ", ".join(sorted(self.required - arguments.keys()))
             raise ToolFailed(ErrorType.validation, f"invalid arguments: missing {missing}")
         keywords: JSONObject = copied(arguments)
+        for name, convert in self.conversions.items():
+            if name in keywords:
+                keywords[name] = convert(keywords[name])
         if self.takes_context:
             keywords["context"] = context
         return keywords
@@ -65,9 +72,17 @@ def function_named(module: ModuleType, name: str, *, wanted_by: str, at: Place) 
     )
 
 
-def local_function(module: ModuleType, name: str, tool: Tool, *, at: Place) -> LocalFunction:
-    """Find a tool's function and check that it takes what the tool's schema offers."""
+def local_function(module: ModuleType, chosen: str | None, tool: Tool, *, at: Place) -> LocalFunction:
+    """Find a tool's function, the `chosen` one or its namesake, and check that it takes what the schema offers."""
+    name = chosen or _namesake(module, tool)
     function = function_named(module, name, wanted_by=f"tool {tool.qualified_name!r}", at=at)
+    if chosen is None:
+        _refuse_foreign(module, name, function, at=at)
+    return bound(function, tool, said=f"{module.__name__}.{name}", at=at)
+
+
+def bound(function: Callable[..., Any], tool: Tool, *, said: str, at: Place = ()) -> LocalFunction:
+    """Check that a function, `said` so in errors, takes what the schema of its tool offers."""
     parameters = _parameters(function)
     properties = (tool.parameters.get("properties") or {}).keys()
     takes_context = "context" in parameters and _is_context(parameters["context"], properties)
@@ -79,9 +94,7 @@ def local_function(module: ModuleType, name: str, tool: Tool, *, at: Place) -> L
     takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
     surplus = sorted(properties - named.keys())
     if surplus and not takes_any:
-        message = (
-            f"function {module.__name__}.{name} does not take {', '.join(surplus)} of tool {tool.qualified_name!r}"
-        )
+        message = f"function {said} does not take {', '.join(surplus)} of tool {tool.qualified_name!r}"
         raise ConfigurationInvalid(f"{message}; add the parameter, or **others", at=at)
     return LocalFunction(
         function=function,
@@ -89,7 +102,31 @@ def local_function(module: ModuleType, name: str, tool: Tool, *, at: Place) -> L
         accepted=None if takes_any else frozenset(named),
         required=frozenset(key for key, parameter in named.items() if parameter.default is inspect.Parameter.empty),
         takes_context=takes_context,
+        conversions=conversions_of(function, named),
     )
+
+
+def _namesake(module: ModuleType, tool: Tool) -> str:
+    """Return the name of the function that was declared as this tool, else the tool's own name."""
+    for name, value in vars(module).items():
+        declared = declaration_of(value)
+        if declared is not None and declared.name == tool.name:
+            return name
+    return tool.name
+
+
+def _refuse_foreign(module: ModuleType, name: str, function: Callable[..., Any], *, at: Place) -> None:
+    """Refuse what a definition must not reach by its name alone: privates, and what the module merely imported (S23).
+
+    Definitions may come from anywhere; a tool named `system` must not find the `system` of `from os import system`.
+    """
+    own = module.__name__
+    home = getattr(function, "__module__", None) or ""
+    is_foreign = (inspect.isroutine(function) or inspect.isclass(function)) and home != own
+    is_offered = name in getattr(module, "__all__", ()) or declaration_of(function) is not None
+    if name.startswith("_") or (is_foreign and not home.startswith(f"{own}.") and not is_offered):
+        message = f"{own}.{name} is not the module's own public function (it is of {home or 'nowhere'!r})"
+        raise ConfigurationInvalid(f"{message}; name it under `functions`, or in the module's __all__", at=at)
 
 
 def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:

@@ -1,21 +1,23 @@
 """The `multi` engine: each call goes to the engine of its namespace, and all see one history (D60-D64, D31)."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from engines.batch import Batch
 from engines.chance import derive_seed
 from engines.checked import checked
 from engines.engine import ToolEngine
 from engines.errors import ConfigurationInvalid, SessionStateInvalid
-from engines.faults import drawn_fault, faulty_result
+from engines.faults import NEEDING_THE_TOOL, drawn_fault, faulty_result
+from engines.history import DENIED
 from engines.kind_settings import EngineParts, EngineSettings
 from engines.nearest import hint, listed
+from engines.permissions import NO_RULES, Permissions
 from engines.plain import JSONObject
 from engines.session import Session
 from engines.tool import ErrorType, Tool, ToolCall, ToolResult
@@ -26,6 +28,13 @@ class MultiSettings(EngineSettings):
 
     routes: dict[str, str] = Field(min_length=1)
 
+    @model_validator(mode="after")
+    def _faults_need_no_tool(self) -> Self:
+        for category in self.error_categories:
+            if category.type in NEEDING_THE_TOOL:
+                raise ValueError(f"{category.type} changes a tool's own answers: say it on the engine that gives them")
+        return self
+
 
 class MultiToolEngine(ToolEngine):
     """Routes by namespace; engines work beside each other within a batch, each in call order (decision 5).
@@ -34,8 +43,17 @@ class MultiToolEngine(ToolEngine):
     depend on how quick the others are, and the trunk stays in call order.
     """
 
-    def __init__(self, engines: Mapping[str, ToolEngine], routes: Mapping[str, str], **contract: Any) -> None:
+    def __init__(
+        self,
+        engines: Mapping[str, ToolEngine],
+        routes: Mapping[str, str],
+        *,
+        permissions: Permissions = NO_RULES,
+        **contract: Any,
+    ) -> None:
+        """The outermost one of a worker holds the recipe's `permissions`: a refused call reaches no engine."""
         super().__init__((), **contract)
+        self._permissions = permissions
         first_name = {id(engine): name for name, engine in reversed(list(engines.items()))}
         # One object under two names is one engine: its sessions are set up once (rule D60).
         self._engines = {name: engine for name, engine in engines.items() if first_name[id(engine)] == name}
@@ -63,9 +81,9 @@ class MultiToolEngine(ToolEngine):
         return cls(engines, settings.routes, **parts.contract(settings))
 
     async def open(self) -> None:
-        """Open every engine; if one fails, those opened before it are closed again."""
+        """Open every engine and its stand-ins; if one fails, those opened before it are closed again."""
         async with AsyncExitStack() as opened:
-            for engine in self._engines.values():
+            for engine in self._everyone():
                 await engine.open()
                 opened.push_async_callback(engine.close)
             opened.pop_all()
@@ -73,13 +91,26 @@ class MultiToolEngine(ToolEngine):
     async def close(self) -> None:
         """Close every engine, also after one that raises."""
         async with AsyncExitStack() as closing:
-            for engine in self._engines.values():
+            for engine in self._everyone():
                 closing.push_async_callback(engine.close)
+
+    def _everyone(self) -> Iterator[ToolEngine]:
+        for engine in self._engines.values():
+            yield from engine.stand_ins.values()
+            yield engine
 
     def leaves_behind(self, namespaces: Collection[str]) -> bool:
         """Whether any of the engines asked leaves something."""
         needed = {self._routes[namespace] for namespace in namespaces if namespace in self._routes}
         return any(self._engines[name].leaves_behind(namespaces) for name in needed)
+
+    def takes_up(self, namespaces: Collection[str]) -> frozenset[str]:
+        """What the engines asked take up, each of the namespaces that are routed to it."""
+        taken: set[str] = set()
+        for name in {self._routes[namespace] for namespace in namespaces if namespace in self._routes}:
+            own = [namespace for namespace in namespaces if self._routes.get(namespace) == name]
+            taken |= self._engines[name].takes_up(own)
+        return frozenset(taken)
 
     async def reap(self, session_id: str, *, scratch: Mapping[str, Any], namespaces: Collection[str]) -> None:
         """Tear down what every engine left, also after one that raises."""
@@ -105,7 +136,7 @@ class MultiToolEngine(ToolEngine):
                 branch = session.history.branch()
                 await engine.setup(
                     session.id,
-                    initial_state={"scratch": restored.get(name, {})},
+                    initial_state=None if session.lacks_scratch else {"scratch": restored.get(name, {})},
                     auxdata=session.auxdata,
                     seed=derive_seed("engine", session.seed, name),
                     history=branch,
@@ -119,7 +150,7 @@ class MultiToolEngine(ToolEngine):
         """End every engine's session, also after one that raises (rule E5)."""
         async with AsyncExitStack() as closing:
             for _, engine in self._engines_of(session):
-                closing.push_async_callback(engine.teardown, session.id)
+                closing.push_async_callback(engine.teardown, session.id, keeping=session.kept)
 
     def _engines_of(self, session: Session) -> list[tuple[str, ToolEngine]]:
         """The engines that the session may ask: a job without tools of a namespace opens nothing on its backend."""
@@ -152,12 +183,20 @@ class MultiToolEngine(ToolEngine):
         batch = Batch(calls)
         for position, call in enumerate(calls):
             name = self._routes.get(call.namespace) if session.needs(call.namespace) else None
-            fault = drawn_fault(self._error_categories, seed=session.seed, call_number=session.call_count + position)
             if name is None:
                 message = f"Unknown tool '{call.qualified_name}'; known namespaces: {listed(self._routes) or 'none'}"
                 batch.results[position] = ToolResult.failed(call, ErrorType.unknown_tool, message)
-            elif fault is not None:
-                batch.results[position] = faulty_result(fault, call)
+            elif (instead := self._instead(session, call, session.call_count + position)) is not None:
+                batch.results[position] = instead
             else:
                 batch.positions.setdefault(name, []).append(position)
         return batch
+
+    def _instead(self, session: Session, call: ToolCall, number: int) -> ToolResult | None:
+        """Return what a call is told that reaches no engine: the recipe forbids it, or it fails on purpose here."""
+        if (refusal := self._permissions.refusal(call)) is not None:
+            return ToolResult.failed(call, ErrorType.permission, refusal, **{DENIED: True})
+        if not self._error_categories:
+            return None
+        fault = drawn_fault(self._error_categories, seed=session.seed, call_number=number, tool=call.qualified_name)
+        return None if fault is None else faulty_result(fault, call)

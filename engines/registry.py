@@ -1,46 +1,115 @@
 """Every tool of a run, by name, by namespace and by the patterns of a job line."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
-from engines.errors import ConfigurationInvalid, DuplicateTool, InvalidTool
+from engines.errors import DuplicateTool, InvalidTool
 from engines.matching import best_match
+from engines.name_patterns import KnownNames
 from engines.nearest import hint
 from engines.plain import JSONObject
-from engines.tool import TOOL_NAMESPACE_SEP, Tool, ToolCall
+from engines.tool import Tool, ToolCall
 from engines.toolset import Toolset
 
-_EVERYTHING = f"{TOOL_NAMESPACE_SEP}*"
+Enrich = Callable[[Sequence[Toolset]], tuple[Sequence[Toolset], Mapping[str, Any]]]
+"""From what the loaders found to the same tools, perhaps with more in them, and the artifacts by key."""
 
 
 class ToolRegistry:
-    """The tools of all toolsets; unique by namespace, name and parameters (rule D69)."""
+    """The tools of all toolsets; unique by namespace, name and parameters (rule D69).
 
-    def __init__(self, toolsets: Iterable[Toolset], *, reload: Callable[[], Iterable[Toolset]] | None = None) -> None:
-        """`reload` runs the loaders again, for `refresh`."""
+    A toolset without tools whose tools are all switched off is known by name only.
+    """
+
+    def __init__(
+        self,
+        toolsets: Iterable[Toolset],
+        *,
+        reload: Callable[[], Iterable[Toolset]] | None = None,
+        enrich: Enrich | None = None,
+    ) -> None:
+        """`reload` runs the loaders again, for `refresh`; `enrich` works out the artifacts of what they find."""
         self._reload = reload
-        self._take_over(toolsets)
+        self._enrich = enrich
+        self._edits: list[Callable[[dict[str, Toolset]], None]] = []
+        self._load(toolsets)
 
     def refresh(self) -> None:
-        """Run the loaders again and take over what they find; when one fails, everything stays as it was (rule D75)."""
+        """Run the loaders and enrichments again; when one fails, everything stays as it was (rule D75).
+
+        Tools that were added or excluded by hand are so again.
+        """
         if self._reload is None:
             warnings.warn("this registry was made without loaders: nothing to refresh", UserWarning, stacklevel=2)
             return
-        self._take_over(self._reload())
+        self._load(self._reload())
+
+    def _load(self, toolsets: Iterable[Toolset]) -> None:
+        enriched, artifacts = (toolsets, {}) if self._enrich is None else self._enrich(tuple(toolsets))
+        self._take_over(enriched)
+        self.artifacts: Mapping[str, Any] = MappingProxyType(dict(artifacts))
+
+    def add_tool(self, tool: Tool, *, engine: str | None = None) -> None:
+        """Put a tool that was made elsewhere into its namespace (rule U7); DuplicateTool when it is there already.
+
+        `engine` answers a namespace that this begins. To be done before the engines are built.
+        """
+
+        def add(toolsets: dict[str, Toolset]) -> None:
+            there = toolsets.get(tool.namespace) or Toolset(tool.namespace, engine, ())
+            toolsets[tool.namespace] = replace(there, tools=(*there.tools, tool), disabled=there.disabled - {tool.name})
+
+        self._edit(add)
+
+    def exclude_tool(self, name: str) -> bool:
+        """Take a tool out, all its overloads with it (rule U7); whether it was there. Afterwards it is switched off."""
+        names = self.names.means(name)
+        if not names:
+            return False
+
+        def exclude(toolsets: dict[str, Toolset]) -> None:
+            for namespace, there in toolsets.items():
+                out = {tool.name for tool in there.tools if tool.qualified_name in names}
+                tools = tuple(tool for tool in there.tools if tool.name not in out)
+                toolsets[namespace] = replace(there, tools=tools, disabled=there.disabled | out)
+
+        self._edit(exclude)
+        return True
+
+    def _edit(self, edit: Callable[[dict[str, Toolset]], None]) -> None:
+        self._edits.append(edit)
+        try:
+            self._take_over(self._as_loaded)
+        except (DuplicateTool, InvalidTool):
+            self._edits.pop()
+            raise
 
     def _take_over(self, toolsets: Iterable[Toolset]) -> None:
+        as_loaded = tuple(toolsets)
         by_namespace: dict[str, Toolset] = {}
-        by_name: dict[str, tuple[Tool, ...]] = {}
-        for toolset in toolsets:
+        for toolset in as_loaded:
             if toolset.namespace in by_namespace:
                 raise DuplicateTool(f"namespace {toolset.namespace!r} has two toolsets; make them one")
             by_namespace[toolset.namespace] = toolset
+        for edit in self._edits:
+            edit(by_namespace)
+        by_name: dict[str, tuple[Tool, ...]] = {}
+        for toolset in by_namespace.values():
             for tool in toolset.tools:
                 by_name[tool.qualified_name] = _overloads(by_name.get(tool.qualified_name, ()), tool, toolset)
-        self.toolsets: Mapping[str, Toolset] = MappingProxyType(by_namespace)
+        self._as_loaded = as_loaded
         self._by_name = by_name
-        self._all = tuple(tool for toolset in by_namespace.values() for tool in toolset.tools)
+        self.toolsets: Mapping[str, Toolset] = MappingProxyType(
+            {name: toolset for name, toolset in by_namespace.items() if toolset.tools or not toolset.disabled}
+        )
+        self._all = tuple(tool for toolset in self.toolsets.values() for tool in toolset.tools)
+        self.names = KnownNames(
+            there={name: tuple(dict.fromkeys(tool.name for tool in own.tools)) for name, own in self.toolsets.items()},
+            off={name: toolset.disabled for name, toolset in by_namespace.items() if toolset.disabled},
+        )
 
     def __len__(self) -> int:
         return len(self._all)
@@ -57,7 +126,7 @@ class ToolRegistry:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ToolRegistry):
             return NotImplemented
-        return list(self.toolsets.values()) == list(other.toolsets.values())
+        return list(self.toolsets.values()) == list(other.toolsets.values()) and self.names == other.names
 
     __hash__ = None  # type: ignore[assignment]  # Equal by content, as a dict is.
 
@@ -115,28 +184,24 @@ class ToolRegistry:
         return best_match(self._by_name.get(call.qualified_name, ()), call.arguments)
 
     def select(self, patterns: Sequence[str] | None, disabled: Sequence[str] = ()) -> list[Tool]:
-        """Return the tools that `ns::tool` and `ns::*` patterns name (None: all) less the disabled, in registry order.
+        """Return the tools that the patterns name (None: all) less the disabled, in registry order.
 
         ConfigurationInvalid names the nearest tool for a pattern that names none: a typo must not go unnoticed.
         """
         if patterns is None and not disabled:
             return list(self._all)
-        chosen = set(self._by_name) if patterns is None else self._named(patterns, "tools")
-        chosen -= self._named(disabled, "disabled_tools")
+        chosen = set(self._by_name) if patterns is None else self.names.named(patterns, "tools")
+        chosen -= self.names.named(disabled, "disabled_tools")
         return [tool for tool in self._all if tool.qualified_name in chosen]
 
-    def _named(self, patterns: Sequence[str], key: str) -> set[str]:
-        names: set[str] = set()
-        for pattern in patterns:
-            namespace = pattern.removesuffix(_EVERYTHING)
-            if namespace != pattern and namespace in self.toolsets:
-                names.update(tool.qualified_name for tool in self.toolsets[namespace].tools)
-            elif pattern in self._by_name:
-                names.add(pattern)
-            else:
-                known = [*self._by_name, *(name + _EVERYTHING for name in self.toolsets)]
-                raise ConfigurationInvalid(f"{key}: no tool {pattern!r}; {hint(pattern, known)}")
-        return names
+    def filter_calls(self, calls: Iterable[ToolCall], sources: Collection[str]) -> list[ToolCall]:
+        """Return the calls of tools from these kinds of sources: `mcp`, `openapi`, `python`, … (rule U8)."""
+        return [call for call in calls if (tool := self.match(call)) is not None and source_of(tool) in sources]
+
+
+def source_of(tool: Tool) -> str:
+    """Return the kind of registry entry that a tool came from; `definition` for one that somebody wrote down."""
+    return str(tool.metadata.get("source", "definition"))
 
 
 def _overloads(known: tuple[Tool, ...], tool: Tool, toolset: Toolset) -> tuple[Tool, ...]:

@@ -13,6 +13,10 @@ from engines.plain import JSONObject, canonical
 
 TOOL_NAMESPACE_SEP = "::"
 DEFAULT_NAMESPACE = "default"
+INFERRED_OUTPUT = "output_parameters_inferred"
+"""Metadata of a tool whose output schema a model made up: good for planning, and nothing a live answer can break."""
+DEBUG = "debug"
+"""The key, in a record's metadata of a result, of how that result came about (rule U17)."""
 
 
 class ErrorType(StrEnum):
@@ -125,7 +129,10 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a call came to: a result, or an error with its type (rule D4)."""
+    """What a call came to: a result, or an error with its type (rule D4).
+
+    `debug` says how it came about: `{seconds, attempts, engine, …}`. It is part of the record, and of nothing else.
+    """
 
     call_id: str | None
     name: str
@@ -133,6 +140,7 @@ class ToolResult:
     error: str | None = None
     error_type: ErrorType | None = None
     metadata: JSONObject = field(default_factory=dict)
+    debug: JSONObject = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def is_error(self) -> bool:
@@ -157,7 +165,7 @@ class ToolResult:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read what `to_dict` wrote; also `call_id` in place of `id`."""
+        """Read what `to_dict` wrote, or a record's entry: `call_id` in place of `id`, and debug data."""
         name = data.get("name")
         if not isinstance(name, str):
             raise InvalidTool(f"a tool result needs the name of its tool, got {name!r}")
@@ -166,13 +174,16 @@ class ToolResult:
             known_type = None if error_type is None else ErrorType(error_type)
         except ValueError as error:
             raise InvalidTool(f"result of {name}: {error}; known: {', '.join(ErrorType)}") from error
+        metadata = dict(data.get("metadata") or {})
+        debug = metadata.pop(DEBUG, None)
         return cls(
             call_id=data.get("id", data.get("call_id")),
             name=name,
             result=data.get("result"),
             error=data.get("error"),
             error_type=known_type,
-            metadata=dict(data.get("metadata") or {}),
+            metadata=metadata,
+            debug=debug if isinstance(debug, dict) else {},
         )
 
 

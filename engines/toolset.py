@@ -17,7 +17,7 @@ class ToolDefaults(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    timeout_seconds: float = Field(default=30.0, gt=0)
+    timeout_seconds: float = Field(default=30.0, gt=0, allow_inf_nan=False)
     max_retries: int = Field(default=0, ge=0, le=20)
     on_error: Literal["result", "raise"] = "result"
     max_result_chars: int | None = Field(default=None, ge=1)
@@ -35,6 +35,10 @@ class CacheSettings(BaseModel):
     version: str = ""
 
 
+EXTERNAL_ENGINE = "external"
+"""The engine that a namespace names when somebody outside answers its calls: no engine is built for it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Toolset:
     """The tools of one namespace."""
@@ -48,6 +52,8 @@ class Toolset:
     simulate: str | None = None
     """What stands in for this toolset's writers when calls are simulated: `live`, `refuse`, or an lm engine's name."""
     cache: CacheSettings | None = None
+    disabled: frozenset[str] = frozenset()
+    """Names of tools that are known and switched off, so that nobody is offered them; `*`: the whole namespace."""
 
     def defaults_for(self, tool: Tool) -> ToolDefaults:
         """Return the toolset's defaults with the tool's own over them; InvalidTool for one that is none."""

@@ -1,4 +1,4 @@
-"""A YAML or JSON file read as plain JSON, with limits: size, doubled keys, aliases that expand into bombs."""
+"""A YAML, JSON or TOML file read as plain JSON, with limits: size, doubled keys, aliases that expand into bombs."""
 
 import datetime as dt
 import json
@@ -12,44 +12,46 @@ from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
 from engines.errors import InvalidTool
 from engines.plain import JSONObject
+from engines.toml_text import parsed_toml
 
 MAX_BYTES = 16 << 20
 MAX_EXPANDED_NODES = 2_000_000
-SUFFIXES = (".yaml", ".yml", ".json")
+SUFFIXES = (".yaml", ".yml", ".json", ".toml")
 
 
 def read_document(path: Path) -> Any:
     """Return the file's content; InvalidTool says what is wrong and where (`file:line:column`)."""
     if path.suffix.lower() not in SUFFIXES:
         raise InvalidTool(f"{path}: tools are read from {', '.join(SUFFIXES)} files, not {path.suffix or 'this'!r}")
-    text = _read_text(path)
+    return document_of(_read_bytes(path), source=str(path), suffix=path.suffix.lower())
+
+
+def document_of(data: bytes, *, source: str, suffix: str) -> Any:
+    """Return what these bytes hold, whose form is that of a file with the suffix; `source` is named in errors."""
+    if len(data) > MAX_BYTES:
+        raise InvalidTool(f"{source}: larger than {MAX_BYTES >> 20} MB; split the file")
     try:
-        document = _from_json(text) if path.suffix.lower() == ".json" else _from_yaml(text)
-        return _plain(document)
+        return _plain(_PARSERS.get(suffix, _from_yaml)(data.decode("utf-8-sig")))
+    except UnicodeDecodeError as error:
+        raise InvalidTool(f"{source}: not UTF-8 text (byte {error.start}); save it as UTF-8") from error
     except MarkedYAMLError as error:
         mark = error.problem_mark
         place = f":{mark.line + 1}:{mark.column + 1}" if mark is not None else ""
-        raise InvalidTool(f"{path}{place}: {_first_line(error.problem) or 'not YAML'}") from error
+        raise InvalidTool(f"{source}{place}: {_first_line(error.problem) or 'not YAML'}") from error
     except json.JSONDecodeError as error:
-        raise InvalidTool(f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from error
+        raise InvalidTool(f"{source}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from error
     except (YAMLError, ValueError) as error:
-        raise InvalidTool(f"{path}: {_first_line(error)}") from error
+        raise InvalidTool(f"{source}: {_first_line(error)}") from error
     except RecursionError as error:
-        raise InvalidTool(f"{path}: nested too deeply") from error
+        raise InvalidTool(f"{source}: nested too deeply") from error
 
 
-def _read_text(path: Path) -> str:
+def _read_bytes(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            return file.read(MAX_BYTES + 1)
     except OSError as error:
         raise InvalidTool(f"{path}: cannot be read: {error.strerror}; check the path") from error
-    if len(data) > MAX_BYTES:
-        raise InvalidTool(f"{path}: larger than {MAX_BYTES >> 20} MB; split the file")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidTool(f"{path}: not UTF-8 text (byte {error.start}); save it as UTF-8") from error
 
 
 def _from_json(text: str) -> Any:
@@ -62,6 +64,14 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> JSONObject:
         keys = [key for key, _ in pairs]
         raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} stands twice in one object")
     return read
+
+
+def _from_toml(text: str) -> Any:
+    """TOML's parser refuses doubled keys itself and has no aliases; it tells the place in its message."""
+    try:
+        return parsed_toml(text)
+    except ValueError as error:
+        raise ValueError(f"not TOML: {error}") from error
 
 
 def _from_yaml(text: str) -> Any:
@@ -125,3 +135,6 @@ def _key(key: Any) -> str:
 
 def _first_line(problem: object) -> str:
     return str(problem or "").strip().partition("\n")[0]
+
+
+_PARSERS = {".json": _from_json, ".toml": _from_toml}

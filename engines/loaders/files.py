@@ -1,20 +1,18 @@
-"""Tools from a YAML or JSON file: `{type: file, path, namespace?, engine?}`."""
+"""Tools from a YAML, JSON or TOML file: `{type: file, path, namespace?, engine?}`."""
 
-import re
-from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import Field
 
 from engines.checked import checked
 from engines.errors import ConfigurationInvalid, InvalidTool
+from engines.loaders import ensembles
 from engines.loaders.documents import read_document
 from engines.loaders.entries import Entry, Surroundings
+from engines.loaders.paths import path_of
 from engines.loaders.shapes import tools_of
 from engines.plain import JSONObject
 from engines.tool import Tool
-
-_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
 
 class FileEntry(Entry):
@@ -24,26 +22,21 @@ class FileEntry(Entry):
 
 
 def load(entry: JSONObject, surroundings: Surroundings) -> list[Tool]:
-    """Read the file's tools; ConfigurationInvalid stands at the entry's `path`."""
+    """Read the file's tools; ConfigurationInvalid stands at the entry's `path`. A TOML file may hold an ensemble."""
     settings = checked(FileEntry, entry, at=surroundings.at)
+    at = (*surroundings.at, "path")
+
+    def leave_out(path: Path, error: InvalidTool) -> None:
+        surroundings.leave_out(ConfigurationInvalid(f"{path}: {error}", at=at))
+
     try:
-        path = surroundings.folder / Path(_expanded(settings.path, surroundings.environment))
+        path = path_of(settings.path, surroundings)
         document = read_document(path)
-        try:
-            return tools_of(document, namespace=settings.namespace)
-        except InvalidTool as error:
-            raise InvalidTool(f"{path}: {error}") from error
     except InvalidTool as error:
-        raise ConfigurationInvalid(str(error), at=(*surroundings.at, "path")) from error
-
-
-def _expanded(path: str, environment: Mapping[str, str]) -> str:
-    """Put the values of `${NAME}` and `$NAME` in (rule D72)."""
-
-    def value_of(match: re.Match[str]) -> str:
-        name = match[1] or match[2]
-        if name not in environment:
-            raise InvalidTool(f"{path!r}: the variable {name} is not set; set it, or write the path out")
-        return environment[name]
-
-    return _VARIABLE.sub(value_of, path)
+        raise ConfigurationInvalid(str(error), at=at) from error
+    try:
+        if ensembles.is_ensemble(path, document):
+            return ensembles.tools_of(document, path, namespace=settings.namespace, leave_out=leave_out)
+        return tools_of(document, namespace=settings.namespace, leave_out=lambda error: leave_out(path, error))
+    except InvalidTool as error:
+        raise ConfigurationInvalid(f"{path}: {error}", at=at) from error

@@ -23,5 +23,5 @@ def load(entry: JSONObject, surroundings: Surroundings) -> list[Tool]:
         try:
             tools.append(Tool.from_dict(definition, namespace=settings.namespace or DEFAULT_NAMESPACE))
         except InvalidTool as error:
-            raise ConfigurationInvalid(str(error), at=(*surroundings.at, "tools", index)) from error
+            surroundings.leave_out(ConfigurationInvalid(str(error), at=(*surroundings.at, "tools", index)))
     return tools

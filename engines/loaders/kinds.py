@@ -2,17 +2,24 @@
 
 from collections.abc import Callable, Mapping
 
-from engines.loaders import files, inline
+from engines.loaders import ensembles, files, inline, mcp, python, recipe
 from engines.loaders.entries import Surroundings
+from engines.loaders.openapi import loader as openapi
 from engines.plain import JSONObject
 from engines.tool import Tool
 
 Loader = Callable[[JSONObject, Surroundings], list[Tool]]
 
 LOADER_KINDS: Mapping[str, Loader] = {
+    "ensemble": ensembles.load,
     "file": files.load,
     "inline": inline.load,
+    "mcp": mcp.load,
+    "openapi": openapi.load,
+    "python": python.load,
+    "recipe": recipe.load,
+    "rest": openapi.load,
 }
 
-UNAVAILABLE_LOADER_KINDS = ("mcp", "openapi", "python", "rest")
+UNAVAILABLE_LOADER_KINDS: tuple[str, ...] = ()
 """Known by name, so that a recipe may hold them; loading them says that this version cannot."""

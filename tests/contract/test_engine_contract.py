@@ -1,9 +1,10 @@
-"""What every engine keeps to, whatever answers its calls: run over local, lm and multi."""
+"""What every engine keeps to, whatever answers its calls: run over local, lm, mcp, rest, search and multi."""
 
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,11 +15,19 @@ from engines.faults import ErrorCategory
 from engines.kind_settings import EngineParts
 from engines.lm import LMToolEngine
 from engines.local import LocalEngine
+from engines.mcp.engine import McpToolEngine
 from engines.multi import MultiToolEngine
 from engines.registry import ToolRegistry
-from engines.tool import ErrorType, ToolCall
+from engines.rest.engine import RestToolEngine
+from engines.search.corpus import Corpus, CorpusSearcher
+from engines.search.documents import Document
+from engines.search.engine import SearchEngine
+from engines.search.searching import Query, SearchSettings
+from engines.session import Session
+from engines.tool import ErrorType, Tool, ToolCall
 from engines.toolset import Toolset
-from tests.unit.engines.stage import Stage, no_speak, staged_speak, toolset
+from tests.support.http_backend import http_backend
+from tests.unit.engines.stage import Stage, no_speak, staged_answer, staged_speak, toolset
 
 STAGE_MODULE = "tests.unit.engines.stage"
 Build = Callable[..., ToolEngine]
@@ -45,6 +54,64 @@ def lm_engine(stage: Stage, toolsets: tuple[Toolset, ...], faults: list[dict[str
     return LMToolEngine(toolsets, staged_speak(stage), error_categories=[ErrorCategory(**each) for each in faults])
 
 
+def mcp_engine(stage: Stage, toolsets: tuple[Toolset, ...], faults: list[dict[str, Any]]) -> ToolEngine:
+    """Asks the stage's server over streamable HTTP; its tools say that they change nothing."""
+    hints = {"annotations": {"readOnlyHint": True}}
+    asking = [
+        replace(toolset, tools=tuple(replace(tool, metadata={**tool.metadata, **hints}) for tool in toolset.tools))
+        for toolset in toolsets
+    ]
+    settings = {"type": "mcp", "url": stage.url, "max_in_flight": 400, "error_categories": faults}
+    return McpToolEngine.from_parts(parts(settings, tuple(asking)))
+
+
+def rest_engine(stage: Stage, toolsets: tuple[Toolset, ...], faults: list[dict[str, Any]]) -> ToolEngine:
+    """Asks the stage's server, and says which session asks."""
+    asking = [replace(toolset, tools=tuple(map(with_operation, toolset.tools))) for toolset in toolsets]
+    settings = {
+        "type": "rest",
+        "url": stage.url,
+        "max_connections": 400,
+        "error_categories": faults,
+        "sessions": {
+            toolset.namespace: {"send": {"header": {"X-Session": "{{ session_id }}"}}} for toolset in toolsets
+        },
+    }
+    return RestToolEngine.from_parts(parts(settings, tuple(asking)))
+
+
+def with_operation(tool: Tool) -> Tool:
+    return replace(tool, metadata={**tool.metadata, "rest_method": "GET", "rest_path": f"/{tool.name}"})
+
+
+class StagedSearcher(CorpusSearcher):
+    """Searches the stage: its one document is what the tool of that name would say."""
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(lambda: Corpus.of([]))
+        self._play = staged_speak(stage)._answer
+
+    async def search(self, query: Query) -> list[Document]:
+        said = await self._play(query.arguments["tool"], dict(query.arguments))
+        return [Document("1", said["text"])]
+
+
+class StagedSearch(SearchEngine):
+    """Gives the text of the one document, as the stage's tools do."""
+
+    async def _call(self, session: Session, call: ToolCall, tool: Tool) -> Any:
+        told = {**call.arguments, "tool": call.name, "session_id": session.id}
+        (document,) = await super()._call(session, replace(call, arguments=told), tool)
+        return {"text": document["text"]}
+
+
+def search_engine(stage: Stage, toolsets: tuple[Toolset, ...], faults: list[dict[str, Any]]) -> ToolEngine:
+    settings = SearchSettings(type="search/in_memory")
+    return StagedSearch(
+        toolsets, StagedSearcher(stage), settings, error_categories=[ErrorCategory(**each) for each in faults]
+    )
+
+
 def multi_engine(stage: Stage, toolsets: tuple[Toolset, ...], faults: list[dict[str, Any]]) -> ToolEngine:
     """The namespace `w` on a local engine, a second one on a model, as in a recipe with both."""
     engines = {"code": local_engine(stage, toolsets, faults), "model": lm_engine(stage, (toolset("other"),), faults)}
@@ -62,7 +129,7 @@ def parts(settings: dict[str, Any], toolsets: tuple[Toolset, ...]) -> EnginePart
     )
 
 
-@pytest.fixture(params=[local_engine, lm_engine, multi_engine])
+@pytest.fixture(params=[local_engine, lm_engine, mcp_engine, rest_engine, search_engine, multi_engine])
 async def subject(request: pytest.FixtureRequest) -> AsyncIterator[Subject]:
     stage = Stage()
 
@@ -70,10 +137,12 @@ async def subject(request: pytest.FixtureRequest) -> AsyncIterator[Subject]:
         engine: ToolEngine = request.param(stage, (toolset("w", **defaults),), faults or [])
         return engine
 
-    engine = build()
-    await engine.open()
-    yield Subject(stage, build, engine)
-    await engine.close()
+    async with http_backend(partial(staged_answer, stage)) as backend:
+        stage.url = backend.url
+        engine = build()
+        await engine.open()
+        yield Subject(stage, build, engine)
+        await engine.close()
 
 
 def echo(text: str, call_id: str | None = "c") -> ToolCall:
@@ -280,8 +349,8 @@ async def test_d4_results_of_calls_without_an_id_come_back_by_position(subject: 
 async def test_d28_a_failed_call_is_an_error_result_and_recorded(subject: Subject) -> None:
     await subject.setup()
     (result,) = await subject.engine.execute("s", [ToolCall("fail", "w", {"text": "reach it"}, "c")])
-    assert (result.error, result.error_type) == ("ConnectionError: cannot reach it", ErrorType.network)
-    assert result.result is None
+    assert str(result.error).endswith("ConnectionError: cannot reach it")
+    assert (result.error_type, result.result) == (ErrorType.network, None)
     assert (await state_of(subject.engine))["history"][0]["result"]["error"] == result.error
 
 
@@ -352,7 +421,7 @@ async def test_e13_on_error_raise_aborts_the_turn_with_the_result(subject: Subje
     engine = subject.build(on_error="raise")
     await subject.setup(engine=engine)
     calls = [echo("one"), ToolCall("fail", "w", {"text": "go on"}, "c2"), echo("never run")]
-    with pytest.raises(TurnAborted, match="w::fail: ConnectionError: cannot go on") as aborted:
+    with pytest.raises(TurnAborted, match=r"w::fail: (HTTP 503: )?ConnectionError: cannot go on") as aborted:
         await engine.execute("s", calls)
     assert aborted.value.result.call_id == "c2"
     assert [text for _, text in subject.stage.runs] == ["one"]
@@ -410,6 +479,67 @@ async def test_d36_a_job_continued_elsewhere_draws_what_it_would_have_drawn_here
     ]
     await engine.close()
     await second.close()
+
+
+async def test_a_partial_result_is_the_tools_own_answer_cut_short(subject: Subject) -> None:
+    engine = subject.build(faults=[{"type": "partial_result", "probability": 1}])
+    await subject.setup(engine=engine)
+    (result,) = await engine.execute("s", [echo("whole")])
+    assert result.metadata["injected"] == "partial_result"
+    assert result.error is None
+    assert [text for _, text in subject.stage.runs] == ["whole"]
+    assert result.result == {"text": "who"}
+    (failed,) = await engine.execute("s", [ToolCall("fail", "w", {"text": "x"})])
+    assert (failed.error_type, "injected" in failed.metadata) == (ErrorType.network, False)
+    await engine.close()
+
+
+async def test_a_stale_result_is_the_first_answer_and_asks_nobody(subject: Subject) -> None:
+    engine = subject.build(faults=[{"type": "stale_result", "probability": 1}])
+    await subject.setup(engine=engine)
+    results = await engine.execute("s", [echo("one"), echo("two")])  # Calls of one batch may run side by side.
+    results += await engine.execute("s", [echo("one")])
+    assert [result.result for result in results] == [{"text": "one"}, {"text": "two"}, {"text": "one"}]
+    assert [result.metadata.get("injected") for result in results] == [None, None, "stale_result"]
+    second = subject.build(faults=[{"type": "stale_result", "probability": 1}])
+    await subject.setup(engine=second, initial_state=await state_of(engine))
+    (again,) = await second.execute("s", [echo("two")])
+    assert (again.result, again.metadata) == ({"text": "two"}, {"injected": "stale_result"})
+    assert sorted(text for _, text in subject.stage.runs) == ["one", "two"]
+    await engine.close()
+    await second.close()
+
+
+async def test_d36_an_outage_goes_on_where_the_job_goes_on_and_comes_to_its_end(subject: Subject) -> None:
+    faults = [{"type": "outage", "probability": 0.1, "calls": 4}]
+    engine, second = subject.build(faults=faults, on_error="raise"), subject.build(faults=faults)
+    await subject.setup(engine=engine, seed=3)
+    whole = await engine.execute("s", [echo("x") for _ in range(60)])
+    await engine.teardown("s")
+    down = [result.metadata.get("injected") == "outage" for result in whole]
+    assert {result.error for result in whole} == {None, "Service unavailable"}
+    assert down.count(True) == 60 - len(subject.stage.runs)
+    middle = down.index(True) + 2  # Within the first outage.
+    assert down[middle - 2 : middle + 2] == [True] * 4
+    await subject.setup(engine=engine, seed=3)
+    await engine.execute("s", [echo("x") for _ in range(middle)])
+    await subject.setup(engine=second, seed=3, initial_state=await state_of(engine))
+    rest = await second.execute("s", [echo("x") for _ in range(60 - middle)])
+    assert [result.metadata.get("injected") == "outage" for result in rest] == down[middle:]
+    await engine.close()
+    await second.close()
+
+
+async def test_d36_injected_faults_are_never_the_tools_own_failures(subject: Subject) -> None:
+    types = ["network_error", "timeout", "rate_limited", "outage", "schema_violation", "unparseable_result", "other"]
+    faults = [{"type": type_, "probability": 0.08} for type_ in types]
+    engine = subject.build(faults=faults, on_error="raise")
+    await subject.setup(engine=engine, seed=1)
+    results = await engine.execute("s", [echo("x") for _ in range(250)])
+    assert {result.metadata.get("injected") for result in results} == {None, *types}
+    assert all("injected" in result.metadata for result in results if result.is_error)
+    assert len(subject.stage.runs) == sum("injected" not in result.metadata for result in results)
+    await engine.close()
 
 
 # States

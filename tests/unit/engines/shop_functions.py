@@ -54,6 +54,15 @@ def block(event: Any = None) -> None:
 BLOCKED = threading.Event()
 
 
+def meet(number: int) -> int:
+    """Go on when three are here."""
+    MEETING.wait(20)
+    return number
+
+
+MEETING = threading.Barrier(3)
+
+
 async def open_shop(session_id: str, context: Context) -> None:
     context.namespace["opened"] = session_id
     context.namespace["cart"] = ["welcome gift"]

@@ -12,6 +12,7 @@ from engines.plain import JSONObject
 from engines.speak import Speak, Utterance
 from engines.tool import ErrorType, Tool
 from engines.toolset import ToolDefaults, Toolset
+from tests.support.http_backend import Received, Reply
 
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 NOTHING: JSONObject = {"type": "object", "properties": {}}
@@ -26,6 +27,8 @@ class Stage:
     waiting: int = 0
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
+    url: str = ""
+    """Of the server that plays the tools (`staged_answer`), while there is one."""
 
     async def wait(self) -> None:
         """Say that a call has come this far, then wait for the gate."""
@@ -124,6 +127,57 @@ def staged_speak(stage: Stage) -> ScriptedSpeak:
         return {"text": arguments["text"]}
 
     return ScriptedSpeak(answer)
+
+
+async def staged_answer(stage: Stage, request: Received) -> Reply:
+    """Play the stage's tools as a server: `GET /echo?text=…`, and who asks in `X-Session`."""
+    arguments = dict(request.query)
+    match request.path.removeprefix("/"):
+        case "mcp":
+            return await staged_mcp_answer(stage, request)
+        case "fail":
+            return Reply(f"ConnectionError: cannot {arguments['text']}".encode(), 503, {"content-type": "text/plain"})
+        case "wait":
+            await stage.wait()
+        case "long":
+            return Reply("0123456789" * 100)
+        case _:
+            pass
+    stage.runs.append((request.header("x-session") or "", arguments["text"]))
+    return Reply({"text": arguments["text"]})
+
+
+async def staged_mcp_answer(stage: Stage, request: Received) -> Reply:
+    """Play the stage's tools as an MCP server at /mcp."""
+    if request.method != "POST":
+        return Reply(status=405)
+    message = request.json
+    match message["method"]:
+        case "initialize":
+            info = {"name": "stage", "version": "1"}
+            version = message["params"]["protocolVersion"]
+            said: JSONObject = {"result": {"protocolVersion": version, "capabilities": {}, "serverInfo": info}}
+        case "tools/call":
+            said = await _staged_mcp_call(stage, message["params"]["name"], message["params"]["arguments"])
+        case method if method.startswith("notifications/"):
+            return Reply(status=202)
+        case _:
+            said = {"error": {"code": -32601, "message": "Method not found"}}
+    return Reply({"jsonrpc": "2.0", "id": message["id"], **said})
+
+
+async def _staged_mcp_call(stage: Stage, name: str, arguments: JSONObject) -> JSONObject:
+    match name:
+        case "fail":
+            return {"error": {"code": -32000, "message": f"ConnectionError: cannot {arguments['text']}"}}
+        case "wait":
+            await stage.wait()
+        case "long":
+            return {"result": {"content": [{"type": "text", "text": "0123456789" * 100}]}}
+        case _:
+            pass
+    stage.runs.append(("", arguments["text"]))
+    return {"result": {"content": [], "structuredContent": {"text": arguments["text"]}}}
 
 
 def no_speak(lm_config: JSONObject) -> Speak:

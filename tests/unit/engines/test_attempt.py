@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from engines.attempt import attempted
-from engines.errors import ToolFailed
+from engines.attempt import attempted, paused
+from engines.errors import SessionLost, ToolFailed
 from engines.prepared import PreparedTool
 from engines.tool import ErrorType, Tool, ToolCall, ToolResult
 from engines.toolset import ToolDefaults, Toolset
@@ -111,9 +111,81 @@ async def test_the_deadline_holds_for_all_tries_together() -> None:
     async def for_ever(_seconds: float) -> None:
         await asyncio.Event().wait()
 
-    tool = prepared({"idempotent": True}, max_retries=5, timeout_seconds=0.01)
+    tool = prepared({"idempotent": True}, max_retries=5, timeout_seconds=0.2)
     result = await attempted(one_after_the_other(ConnectionError("1")), CALL, tool, for_ever)
-    assert (result.error_type, result.error) == (ErrorType.timeout, "no answer within 0.01 seconds")
+    assert (result.error_type, result.error) == (ErrorType.timeout, "no answer within 0.2 seconds")
+
+
+@pytest.mark.parametrize(
+    ("failure", "error"),
+    [
+        (ToolFailed(ErrorType.network, "HTTP 429", retry_after_seconds=31), "HTTP 429"),
+        (ToolFailed(ErrorType.network, "HTTP 503", retry_after_seconds=float("inf")), "HTTP 503"),
+    ],
+)
+async def test_d59_a_pause_past_the_deadline_is_not_begun_and_the_error_is_told(
+    failure: ToolFailed, error: str
+) -> None:
+    pauses = Pauses()
+    tool = prepared({"idempotent": True}, max_retries=5, timeout_seconds=30)
+    result = await attempted(one_after_the_other(failure), CALL, tool, pauses)
+    assert (result.error, pauses.seconds) == (error, [])
+
+
+async def test_d59_a_backend_that_says_when_is_left_alone_until_then() -> None:
+    pauses = Pauses()
+    act = one_after_the_other(
+        ToolFailed(ErrorType.network, "429", retry_after_seconds=7),
+        ToolFailed(ErrorType.network, "429", retry_after_seconds=0.01),
+        ToolFailed(ErrorType.network, "429", retry_after_seconds=-5),
+        "there",
+    )
+    result = await attempted(act, CALL, prepared({"idempotent": True}, max_retries=3), pauses)
+    assert result.result == "there"
+    assert pauses.seconds == [7, 0.2, 0.4]
+
+
+@pytest.mark.parametrize(
+    ("failure", "tries"),
+    [
+        (ToolFailed(ErrorType.execution, "500", may_pass=True), 2),
+        (ToolFailed(ErrorType.network, "refused for good", may_pass=False), 1),
+        (ToolFailed(ErrorType.execution, "400", retry_after_seconds=1), 1),
+    ],
+)
+async def test_d59_whether_a_failure_may_pass_can_be_said(failure: ToolFailed, tries: int) -> None:
+    pauses = Pauses()
+    result = await attempted(
+        one_after_the_other(failure, "there"), CALL, prepared({"idempotent": True}, max_retries=3), pauses
+    )
+    assert (result.is_error, len(pauses.seconds)) == (tries == 1, tries - 1)
+
+
+async def test_d59_an_error_result_of_the_transport_is_tried_again_too() -> None:
+    failed = ToolResult.failed(CALL, ErrorType.network, "gone")
+    tool = prepared({"idempotent": True}, max_retries=1)
+    assert (await attempted(one_after_the_other(failed, "there"), CALL, tool, Pauses())).result == "there"
+
+
+async def test_a_lost_session_is_not_the_calls_failure() -> None:
+    with pytest.raises(SessionLost, match="'s' on the backend of 'w' is lost: 404"):
+        await attempted(one_after_the_other(SessionLost("w", "s", "404")), CALL, prepared(), Pauses())
+
+
+async def test_a_pause_lasts_at_least_as_long_as_it_should_and_not_always_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    for _ in range(50):
+        await paused(2)
+    assert min(slept) >= 2
+    assert max(slept) <= 2.5
+    assert len(set(slept)) > 1
 
 
 async def test_e11_a_call_past_its_deadline_is_cancelled() -> None:

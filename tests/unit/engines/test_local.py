@@ -37,11 +37,13 @@ TOOLS = {
 
 
 def build(tools: dict[str, Any] | None = None, namespaces: tuple[str, ...] = ("shop",), **settings: Any) -> ToolEngine:
+    caching = settings.pop("caching", None)
     definitions = [Tool(name, parameters=parameters).to_dict() for name, parameters in (tools or TOOLS).items()]
     definitions = [{**each, "name": each["name"].removeprefix("default::")} for each in definitions]
     block = {
         "registry": [{"type": "inline", "namespace": name, "tools": definitions} for name in namespaces],
         "engines": {"code": {"type": "local", "module": SHOP, **settings}},
+        "namespaces": {"shop": caching} if caching else {},
     }
     configuration = ToolsConfiguration.model_validate(block)
     registry = load_registry(configuration, folder=None, environment={})  # type: ignore[arg-type]  # No file is read.
@@ -212,7 +214,7 @@ async def test_a_cancelled_setup_leaves_no_session() -> None:
 async def test_a_scratch_that_is_no_json_is_refused_when_it_is_asked_for(engine: ToolEngine) -> None:
     await engine.execute("s", [call("order", item="tea")])
     child = engine._engines["code"]  # type: ignore[attr-defined]  # Only a user's function could put it there.
-    child._sessions["s"].scratch["shop"]["cart"].append(object())
+    child._sessions.get("s").scratch["shop"]["cart"].append(object())
     with pytest.raises(
         SessionStateInvalid, match="session 's': the scratch must be plain JSON: object has no JSON form"
     ):
@@ -274,3 +276,36 @@ def test_a_module_that_breaks_on_import_is_named(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "broken_shop", None)  # How Python blocks an import.
     with pytest.raises(ConfigurationInvalid, match="module 'broken_shop' cannot be imported"):
         build(module="broken_shop")
+
+
+async def test_a11_functions_that_ask_for_no_context_run_side_by_side() -> None:
+    engine = build({"meet": schema(number={})})
+    await engine.setup("s")
+    results = await engine.execute("s", [call("meet", number=number) for number in range(3)])
+    assert [result.result for result in results] == [0, 1, 2]
+    await engine.teardown("s")
+    await engine.close()
+
+
+async def test_a11_functions_with_a_context_keep_their_order(engine: ToolEngine) -> None:
+    batch = [call("order", item=item) if item != "-" else call("price", item="x") for item in "a-b-c"]
+    results = await engine.execute("s", batch)
+    assert [result.result for result in results[::2]] == [["a"], ["a", "b"], ["a", "b", "c"]]
+
+
+async def test_only_functions_without_a_context_are_cached() -> None:
+    read_only = {"price": {"read_only": True}, "who": {"read_only": True}}
+    engine = build(TOOLS, caching={"cache": {}, "tools": read_only})
+    for user in ("Ada", "Grace"):
+        await engine.setup(user, auxdata={"user": user})
+    for user in ("Ada", "Grace"):
+        price, who = await engine.execute(user, [call("price", item="x"), call("who")])
+        assert who.result["user"] == user
+        assert price.metadata.get("cached", False) is (user == "Grace")
+    await engine.close()
+
+
+def test_a_stateful_toolset_depends_on_the_session_whatever_its_functions_ask_for() -> None:
+    caching = {"cache": {}, "stateful": True, "tools": {"price": {"read_only": True}}}
+    with pytest.raises(ConfigurationInvalid, match="nothing of 'shop' can be kept: what its tools say depends on"):
+        build({"price": ITEM}, caching=caching)

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from engines.effects import Effects
 from engines.engine import ToolEngine
-from engines.errors import SessionStateInvalid, TurnAborted
+from engines.errors import ConfigurationInvalid, SessionStateInvalid, TurnAborted
 from engines.faults import ErrorCategory
 from engines.history import History
+from engines.kind_settings import EngineParts
 from engines.lm import LMToolEngine
 from engines.multi import MultiToolEngine
 from engines.registry import ToolRegistry
@@ -21,6 +23,8 @@ from tests.unit.engines.stage import ScriptedSpeak, Stage
 
 class Counter(ToolEngine):
     """Counts its calls in the session, and what happens to its sessions."""
+
+    effects = Effects.session
 
     def __init__(self, *namespaces: str, stage: Stage | None = None, **defaults: Any) -> None:
         toolsets = [
@@ -249,6 +253,30 @@ async def test_d32_faults_of_the_multi_engine_itself_reach_no_engine() -> None:
     assert result.metadata == {"injected": "network_error"}
     assert await engine.get_session_scratch("s") == {}
     assert await history_of(engine) == ["c"]
+
+
+@pytest.mark.parametrize("type_", ["partial_result", "stale_result"])
+def test_d32_faults_made_of_a_tools_answers_belong_to_the_engine_that_gives_them(type_: str) -> None:
+    settings = {"type": "multi", "routes": {"a": "one"}, "error_categories": [{"type": type_, "probability": 1}]}
+    parts = EngineParts(
+        "m", settings, (), ToolRegistry(()), lambda _: model_that_says("x"), lambda _name, _at: Counter("a")
+    )
+    with pytest.raises(ConfigurationInvalid, match=f"tools.engines.m: {type_} changes a tool's own answers"):
+        MultiToolEngine.from_parts(parts)
+
+
+async def test_a_teardown_tells_every_engine_what_the_next_attempt_takes_up() -> None:
+    kept = []
+
+    class Keeping(Counter):
+        async def _close_session(self, session: Session) -> None:
+            kept.append(session.kept)
+
+    engine = MultiToolEngine({"one": Keeping("a"), "two": Keeping("b")}, {"a": "one", "b": "two"})
+    for keeping in ((), {"a"}):
+        await engine.setup("s")
+        await engine.teardown("s", keeping=keeping)
+    assert kept == [frozenset(), frozenset(), frozenset({"a"}), frozenset({"a"})]
 
 
 async def test_engines_do_not_draw_the_same_chance() -> None:

@@ -124,3 +124,75 @@ def test_registries_are_equal_by_content(registry: ToolRegistry) -> None:
     other = ToolRegistry([Toolset("w", None, (BY_CITY, BY_PLACE, LIST)), Toolset("hr", None, (GET_PERSON,))])
     assert registry == other
     assert registry != ToolRegistry([Toolset("w", "engine", (BY_CITY, BY_PLACE, LIST))])
+
+
+def test_e6_a_name_without_its_namespace_is_enough_where_only_one_has_it(registry: ToolRegistry) -> None:
+    assert registry.select(["list"]) == [LIST]
+    with pytest.raises(ConfigurationInvalid, match=r"tools: 'get' is the name of several tools \(w::get, hr::get\)"):
+        registry.select(["get"])
+
+
+def test_e9_what_is_switched_off_is_known_and_selects_nothing() -> None:
+    off = [Toolset("w", None, (LIST,), disabled=frozenset({"gone"})), Toolset("hr", None, (), disabled=frozenset("*"))]
+    registry = ToolRegistry(off)
+    assert registry.namespaces() == ["w"]
+    assert registry.select(["w::gone", "gone", "hr::*", "hr::whatever", "w::list"]) == [LIST]
+    assert registry.select(None, ["hr::*", "w::gone"]) == [LIST]
+    assert "w::gone" not in registry
+    with pytest.raises(ConfigurationInvalid, match="no tool 'w::other'"):
+        registry.select(["w::other"])
+
+
+def test_u7_a_tool_made_elsewhere_is_added_to_its_namespace_or_begins_one(registry: ToolRegistry) -> None:
+    made, first = Tool("made", "w"), Tool("first", "new")
+    registry.add_tool(made)
+    registry.add_tool(first, engine="code")
+    assert registry.get("w::made") is made
+    assert registry.toolsets["w"].tools[-1] is made
+    assert registry.toolsets["new"] == Toolset("new", "code", (first,))
+    with pytest.raises(DuplicateTool):
+        registry.add_tool(made)
+    assert len(registry) == 6
+
+
+def test_u7_an_excluded_tool_is_nowhere_any_more(registry: ToolRegistry) -> None:
+    assert registry.exclude_tool("w::get")
+    assert registry.tool_names() == ["hr::get", "w::list"]
+    assert registry.match(ToolCall("get", "w", {"city": "Rome"})) is None
+    assert registry.toolsets["w"].tools == (LIST,)
+    assert registry.select(["w::get"]) == []
+    assert registry.exclude_tool("list")
+    assert not registry.exclude_tool("w::get")
+    assert not registry.exclude_tool("w::nothing")
+
+
+def test_u7_an_excluded_tool_may_be_added_again(registry: ToolRegistry) -> None:
+    registry.exclude_tool("w::list")
+    registry.add_tool(LIST)
+    assert registry.select(["w::list"]) == [LIST]
+    assert registry.toolsets["w"].disabled == frozenset()
+
+
+def test_u7_an_addition_that_fails_is_forgotten(registry: ToolRegistry) -> None:
+    with pytest.raises(DuplicateTool):
+        registry.add_tool(LIST)
+    registry.add_tool(Tool("made", "w"))
+    assert registry.exclude_tool("w::made")
+
+
+def test_u7_additions_and_exclusions_outlive_a_refresh() -> None:
+    loaded = [Toolset("w", None, (BY_CITY, LIST))]
+    registry = ToolRegistry(loaded, reload=lambda: [Toolset("w", None, (BY_CITY, BY_PLACE, LIST))])
+    registry.add_tool(GET_PERSON)
+    registry.exclude_tool("w::list")
+    registry.refresh()
+    assert list(registry) == [BY_CITY, BY_PLACE, GET_PERSON]
+
+
+def test_u8_calls_are_filtered_by_the_source_of_their_tool() -> None:
+    mcp, python = Tool("a", "w", metadata={"source": "mcp"}), Tool("b", "w", metadata={"source": "python"})
+    registry = ToolRegistry([Toolset("w", None, (mcp, python, LIST))])
+    calls = [ToolCall(name, "w", {}) for name in ("a", "b", "list", "unknown", "a")]
+    assert [call.name for call in registry.filter_calls(calls, {"mcp"})] == ["a", "a"]
+    assert [call.name for call in registry.filter_calls(calls, {"python", "definition"})] == ["b", "list"]
+    assert registry.filter_calls(calls, set()) == []

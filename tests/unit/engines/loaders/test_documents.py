@@ -60,7 +60,7 @@ def test_honest_aliases_work_and_share_nothing(tmp_path: Path) -> None:
         ("[" * 5000, "tools.yaml", "nested too deeply"),
         ("[" * 100_000 + "]" * 100_000, "tools.json", "nested too deeply"),
         (b"\xff\xfe", "tools.yaml", "not UTF-8 text"),
-        ("a", "tools.toml", r"tools are read from \.yaml, \.yml, \.json files, not '\.toml'"),
+        ("a", "tools.xml", r"tools are read from \.yaml, \.yml, \.json, \.toml files, not '\.xml'"),
         ("a", "tools", "not 'this'"),
     ],
 )
@@ -80,3 +80,43 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
     for name in ("nowhere.yaml", "folder.yaml"):
         with pytest.raises(InvalidTool, match=r"cannot be read: .*; check the path"):
             read_document(tmp_path / name)
+
+
+@pytest.mark.parametrize("suffix", [".yaml", ".yml", ".json", ".toml"])
+def test_sec_s16_of_a_hundred_megabytes_only_as_many_as_allowed_are_read(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"tools{suffix}"
+    with path.open("wb") as file:
+        file.write(b"- name: a\n")
+        file.truncate(100 << 20)  # sparse: it costs no disk
+    with pytest.raises(InvalidTool, match="larger than 16 MB; split the file"):
+        read_document(path)
+
+
+@pytest.mark.parametrize(
+    "tag", ["!!python/object/apply:os.system", "!!python/object/new:os.system", "!!python/name:os"]
+)
+def test_sec_s16_a_file_of_tools_runs_nothing(tmp_path: Path, tag: str) -> None:
+    canary = tmp_path / "canary"
+    with pytest.raises(InvalidTool, match="could not determine a constructor"):
+        read_document(written(tmp_path, f"a: {tag} ['touch {canary}']\n"))
+    assert not canary.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("a" + ".a" * 500_000 + " = 1", "more than 100 names joined by dots"),
+        ("a = " + "[" * 1_000_000, "nested too deeply"),
+        ("a = " + "9" * 1_000_000, "Exceeds the limit|too large"),
+        ("a = 1\na = 2", "not TOML: Cannot overwrite a value"),
+        ("a = inf", "inf is no JSON number"),
+    ],
+)
+def test_sec_s16_toml_bombs_are_refused(tmp_path: Path, text: str, cause: str) -> None:
+    with pytest.raises(InvalidTool, match=cause):
+        read_document(written(tmp_path, text, "tools.toml"))
+
+
+def test_toml_reads_as_json(tmp_path: Path) -> None:
+    path = written(tmp_path, "a = {b = [1, 2.5, true]}\nday = 2024-05-01\n", "tools.toml")
+    assert read_document(path) == {"a": {"b": [1, 2.5, True]}, "day": "2024-05-01"}

@@ -6,12 +6,16 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from engines.chance import derive_seed
+from jobs.earlier import EarlierTurns
 
 JSONObject = dict[str, Any]
 
 
 class JobLine(BaseModel):
-    """One line of the jobs file (JSONL): the conversation that the user wants."""
+    """One line of the jobs file (JSONL): the conversation that the user wants.
+
+    Without `messages` and `prompt` a simulated user begins; a recipe that has none refuses such a line.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -25,11 +29,12 @@ class JobLine(BaseModel):
     seed: int | None = None
     max_turns: int | None = Field(default=None, ge=1)
     metadata: JSONObject = Field(default_factory=dict)
+    history: EarlierTurns | None = None
 
     @model_validator(mode="after")
-    def _has_exactly_one_beginning(self) -> Self:
-        if (self.messages is None) == (self.prompt is None):
-            raise ValueError('a job needs either "messages" or "prompt"' + (", not both" if self.prompt else ""))
+    def _has_one_beginning_at_most(self) -> Self:
+        if self.messages is not None and self.prompt is not None:
+            raise ValueError('a job needs either "messages" or "prompt", not both')
         return self
 
     @model_validator(mode="after")
@@ -39,10 +44,22 @@ class JobLine(BaseModel):
                 raise ValueError(f'messages[{position}] needs a "role" of system, developer, user, assistant or tool')
         return self
 
+    @model_validator(mode="after")
+    def _holds_the_turns_of_its_history(self) -> Self:
+        if self.history is not None:
+            self.history.check_against(self.messages)
+        return self
+
 
 def seed_of(line: JobLine, run_seed: int, index: int) -> int:
     """Return the seed of a job: its own, else one of the run's seed and its index: the same on any machine."""
     return line.seed if line.seed is not None else derive_seed(run_seed, index)
+
+
+def model_seed_of(line: JobLine, seed: int) -> int:
+    """Return the seed of what the models say: the job's, but for a fork, which says something else than its parent."""
+    own = line.history.seed if line.history is not None else None
+    return seed if own is None else own
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from engines.recipes.sub_agent import stateful_namespaces
 from engines.tool import Tool
 from engines.toolset import Toolset
 
@@ -9,12 +10,14 @@ CONVERSATIONS_QUEUE = "conversations"
 NAMESPACE_QUEUE_PREFIX = "ns."
 
 Route = tuple[str, ...]
-"""The stateful namespaces that a job touches, sorted; () for a stateless job."""
+"""The stateful namespaces that a job touches, also by way of its sub-agents, sorted; () for a stateless job."""
 
 
 def route_of(tools: Iterable[Tool], toolsets: Mapping[str, Toolset]) -> Route:
     """Return the stateful namespaces among the tools offered to a job, sorted."""
-    return tuple(sorted({tool.namespace for tool in tools if toolsets[tool.namespace].stateful}))
+    offered = list(tools)
+    own = {tool.namespace for tool in offered if toolsets[tool.namespace].stateful}
+    return tuple(sorted(own | stateful_namespaces(offered).keys()))
 
 
 def queue_of(route: Route, limits: Mapping[str, int]) -> str:
@@ -26,9 +29,14 @@ def queue_of(route: Route, limits: Mapping[str, int]) -> str:
 
 
 def permit_limits(toolsets: Mapping[str, Toolset]) -> dict[str, int]:
-    """Return the cluster-wide number of permits of each stateful namespace (one where nothing else is said)."""
-    return {
+    """Return the cluster-wide number of permits of each stateful namespace (one where nothing else is said).
+
+    Where a recipe and a sub-agent of it both say a number for the same namespace, the smaller one holds.
+    """
+    own = {
         namespace: toolset.max_concurrency if toolset.max_concurrency is not None else 1
         for namespace, toolset in toolsets.items()
         if toolset.stateful
     }
+    behind = stateful_namespaces(tool for toolset in toolsets.values() for tool in toolset.tools)
+    return {name: min(limits[name] for limits in (own, behind) if name in limits) for name in (own | behind)}

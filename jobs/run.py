@@ -173,6 +173,12 @@ def read_part(store: Store, part: InputPart) -> list[bytes]:
     return lines
 
 
+def route_number(routes: Sequence[Route], namespaces: Sequence[str]) -> int:
+    """Return the number of a job's route in its run's manifest; 0, the stateless one, where it is not there."""
+    wanted = tuple(namespaces)
+    return next((number for number, route in enumerate(routes) if tuple(route) == wanted), 0)
+
+
 def part_of(parts: Sequence[InputPart], index: int) -> int:
     """Return the number of the part that holds a job; parts are of equal size but for the last."""
     return min(index // parts[0].count, len(parts) - 1)

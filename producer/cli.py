@@ -20,6 +20,8 @@ VERBS = {
     "submit": Verb("producer.submit:submit", "Feed a recipe's conversations to a cluster; the same command resumes."),
     "status": Verb("producer.status:status", "Say how far a run is."),
     "show": Verb("producer.show:show", "Show one conversation of a run."),
+    "fork": Verb("producer.fork:fork", "Go on with a conversation from one of its turns, several times."),
+    "replay": Verb("producer.replay:replay", "Run recorded conversations again, at no cost, and compare."),
     "export": Verb("producer.export:export", "Write the conversations of a run as training data."),
     "validate": Verb("producer.validate:validate", "Check a recipe, its tools and its job lines; nothing is sent."),
     "mock-model": Verb("producer.mock_model:mock_model", "Serve a model that needs no network, OpenAI-compatible."),

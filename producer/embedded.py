@@ -81,6 +81,7 @@ async def run_embedded(
             feeder = Feeder(ledger, store, submission.manifest, submission.results_url)
             if settings.broker is None:
                 feeder.token = f"embedded-{run_id}"  # A feeder that was killed is not waited for: it was this one.
+                feeder.quiet_seconds = 0.0  # Who held a permit is dead.
             return await _conduct(feeder, workers, keep_broker, on_progress)
 
 

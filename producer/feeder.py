@@ -14,6 +14,7 @@ from jobs.ledger.feeding import FED_JOB
 from jobs.ledger.progress import Snapshot
 from jobs.ledger.runs import RunFacts
 from jobs.run import ROUTE_FIELD, read_part
+from producer.paused_jobs import restore_paused
 from results.async_store import AsyncStore
 from results.manifest import RunManifest
 from results.reading import visible_entries
@@ -36,8 +37,10 @@ class Feeder:
     window: int = WINDOW
     every_seconds: float = 1.0
     sweep_every_seconds: float = 5.0
+    quiet_seconds: float = 60.0  # a claim's lease
     token: str = field(default_factory=lambda: f"feeder-{secrets.token_hex(8)}")
     is_standing_by: bool = False
+    _was_registered: bool = False
     _cursor: "Iterator[list[FED_JOB]] | None" = None
     _is_all_fed: bool = False
 
@@ -80,12 +83,20 @@ class Feeder:
             max_attempts=manifest.max_attempts,
         )
         if not await self.ledger.runs.register(facts):
+            self._was_registered = True
             return
         await self.ledger.permits.set_limits(manifest.limits)
         entries = await self.store.in_thread(lambda: list(visible_entries(self.store.store, self.run_id)))
         if entries:
             restored = await self.ledger.runs.restore(self.run_id, entries)
             log.info("progress restored from the results", run=self.run_id, jobs=restored)
+        if waiting := await restore_paused(self.ledger.externals, self.store, manifest):
+            log.info("paused jobs restored from the results", run=self.run_id, jobs=waiting)
+        if manifest.limits and self.quiet_seconds and (entries or self._was_registered):
+            # Before anything is fed: who held a permit when the ledger was lost has so long to notice (F7).
+            await self.ledger.permits.keep_quiet(self.quiet_seconds)
+            log.warning("the ledger was lost: no permit is given out for a while", seconds=self.quiet_seconds)
+        self._was_registered = True
         self._cursor, self._is_all_fed = None, False
 
     async def _may_feed(self) -> bool:

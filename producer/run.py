@@ -1,8 +1,9 @@
 """`parley run`: make a recipe's conversations on this machine."""
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -57,6 +58,20 @@ def run(
     """
     started = time.monotonic()
     submission = submit(SubmissionRequest(recipe, jobs, results, run_id, on_bad_line, is_local=True, is_resumed=resume))
+    make_here(submission, Capacity(workers, concurrency, broker), started=started, as_json=as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """How much of this machine a run may take; `workers` None leaves it to the number of its jobs."""
+
+    workers: int | None
+    concurrency: int
+    broker: str | None = None
+
+
+def make_here(submission: Submission, capacity: Capacity, *, started: float, as_json: bool) -> NoReturn:
+    """Make what is left of a run on this machine, say how it ended, and leave the command."""
     summary = stored_summary(submission.store, submission.manifest, seconds=time.monotonic() - started)
     if not summary.pending:
         say(f"run {summary.run_id} is complete already")
@@ -65,10 +80,10 @@ def run(
     refuse_unreachable_models(submission.checked)
     run_id = submission.manifest.run_id
     settings = EmbeddedSettings(
-        workers=workers or default_workers(summary.pending),
-        concurrency=concurrency,
+        workers=capacity.workers or default_workers(summary.pending),
+        concurrency=capacity.concurrency,
         folder=run_folder(submission.results_url, run_id),
-        broker=broker,
+        broker=capacity.broker,
     )
     make_and_end(submission, _make(submission, settings), started=started, as_json=as_json)
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import typer
@@ -9,10 +10,14 @@ import typer
 from jobs.run import is_run_id
 from producer.errors import UsageInvalid
 from results.manifest import RunManifest, read_manifest
+from results.reading import find_record
 from results.store import Store, open_store
+
+JSONObject = dict[str, Any]
 
 DEFAULT_RESULTS = "runs"
 RUN_ARGUMENT = typer.Argument(metavar="RUN", help="A run's directory, or its id.")
+JOB_ARGUMENT = typer.Argument(metavar="INDEX|JOB_ID", help="Which conversation.")
 RESULTS_OPTION = typer.Option("--results", metavar="URL", help="The store of a run that is named by its id.")
 
 
@@ -37,6 +42,21 @@ def find_run(run: str, results: str | None) -> FoundRun:
     if manifest is None:
         raise UsageInvalid(f"no run {run_id!r} in {store.url}: give a run's directory, or its id with --results URL")
     return FoundRun(store, manifest)
+
+
+def find_job(found: FoundRun, job: str) -> JSONObject:
+    """The record of the job that `JOB` names, by index when it is one, else by id; `UsageInvalid` without one."""
+    record = None
+    if job.isdecimal():
+        record = find_record(found.store, found.run_id, index=int(job))
+    if record is None:
+        record = find_record(found.store, found.run_id, job_id=job)
+    if record is None:
+        raise UsageInvalid(
+            f"run {found.run_id} has no record of job {job!r} (yet): indices go from 0 to {found.manifest.jobs - 1}; "
+            "parley status says how far the run is"
+        )
+    return record
 
 
 def folder_of(results_url: str) -> Path | None:

@@ -10,10 +10,8 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from producer.errors import UsageInvalid
-from producer.run_address import RESULTS_OPTION, RUN_ARGUMENT, FoundRun, find_run
+from producer.run_address import JOB_ARGUMENT, RESULTS_OPTION, RUN_ARGUMENT, find_job, find_run
 from producer.terminal import printable
-from results.reading import find_record
 
 JSONObject = dict[str, Any]
 _STYLES = {"system": "dim", "developer": "dim", "user": "bold cyan", "assistant": "bold green", "tool": "bold yellow"}
@@ -23,33 +21,18 @@ _UNLIMITED = 1 << 20  # columns: what is piped into a file or a pager is not wra
 def show(
     *,
     run: Annotated[str, RUN_ARGUMENT],
-    job: Annotated[str, typer.Argument(metavar="INDEX|JOB_ID", help="Which conversation.")] = "0",
+    job: Annotated[str, JOB_ARGUMENT] = "0",
     results: Annotated[str | None, RESULTS_OPTION] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the record as it is stored.")] = False,
 ) -> None:
     """Show one conversation of RUN: its messages, tool calls and results."""
-    record = _find(find_run(run, results), job)
+    record = find_job(find_run(run, results), job)
     if as_json:
         sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
         return
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _UNLIMITED)
     for part in conversation(record):
         console.print(part)
-
-
-def _find(found: FoundRun, job: str) -> JSONObject:
-    """By index when it is one, else by the job's id."""
-    record = None
-    if job.isdecimal():
-        record = find_record(found.store, found.run_id, index=int(job))
-    if record is None:
-        record = find_record(found.store, found.run_id, job_id=job)
-    if record is None:
-        raise UsageInvalid(
-            f"run {found.run_id} has no record of job {job!r} (yet): indices go from 0 to {found.manifest.jobs - 1}; "
-            "parley status says how far the run is"
-        )
-    return record
 
 
 def conversation(record: JSONObject) -> Iterator[Text | Padding]:

@@ -41,6 +41,8 @@ def status(
     print_summary(summary, as_json=as_json)
     if snapshot is not None and not as_json:
         say(f"{snapshot.in_flight} in flight, {snapshot.queued} queued, {snapshot.later} waiting to be tried again")
+        if snapshot.sessions_left:
+            say(f"{snapshot.sessions_left} jobs left sessions on their backends that are not torn down yet")
 
 
 def _ask_ledger(found: FoundRun, broker: str | None) -> Snapshot | None:

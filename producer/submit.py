@@ -4,7 +4,7 @@ import asyncio
 import signal
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -49,15 +49,24 @@ def submit(
     """
     started = time.monotonic()
     log_to_stderr()
-    asyncio.run(_refuse_unreachable_broker(broker))
+    refuse_unreachable_broker(broker)
     submission = write_run(
         SubmissionRequest(recipe, jobs, results, run_id, on_bad_line, is_local=False, is_resumed=resume)
     )
+    feed_cluster(submission, broker, started=started, as_json=as_json)
+
+
+def refuse_unreachable_broker(broker: str) -> None:
+    """Notice it before the input is written."""
+    asyncio.run(_ping(broker))
+
+
+def feed_cluster(submission: Submission, broker: str, *, started: float, as_json: bool) -> NoReturn:
+    """Feed what is left of a run, say how it ended, and leave the command."""
     make_and_end(submission, _feed(submission, broker), started=started, as_json=as_json)
 
 
-async def _refuse_unreachable_broker(broker: str) -> None:
-    """Notice it before the input is written."""
+async def _ping(broker: str) -> None:
     async with Ledger.open(broker) as ledger:
         await ledger.ping()
 

@@ -8,6 +8,7 @@ from celery.signals import setup_logging, worker_ready
 from jobs.celery_app import TASK_NAME, create_app
 from jobs.errors import broker_address
 from jobs.transport import use_deliver_once_transport
+from workers.gathered_events import GatheredEvents
 from workers.lifespan import WorkerLifespan
 from workers.logs import configure_logs
 from workers.settings import WorkerSettings
@@ -19,6 +20,7 @@ settings = WorkerSettings()
 use_deliver_once_transport()
 app = create_app(settings)
 app.lifespan = WorkerLifespan(settings)
+app.steps["consumer"].add(GatheredEvents)
 
 
 @app.task(name=TASK_NAME, acks_late=False, ignore_result=True)  # type: ignore[untyped-decorator]  # Celery is untyped

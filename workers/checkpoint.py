@@ -23,6 +23,7 @@ class Restored:
     state: State | None
     scratch: dict[str, Any]
     length: int
+    is_whole: bool = False  # the state comes from a pause: the checkpoint begins anew with all of it
 
 
 class CheckpointWriter:
@@ -34,8 +35,9 @@ class CheckpointWriter:
         self._checkpoints = checkpoints
         self._claim = claim
         self._state = state
-        self._mark = state.mark() if restored.state is not None else Mark()
-        self._scratch = orjson.dumps(restored.scratch)
+        goes_on = restored.state is not None and not restored.is_whole
+        self._mark = state.mark() if goes_on else Mark()
+        self._scratch = orjson.dumps(restored.scratch) if goes_on or not restored.scratch else b""
         self._length = restored.length
 
     async def save(self, scratch: dict[str, Any]) -> bool:

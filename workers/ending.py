@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
+from engines.tool import ToolCall
+
 Status = Literal["ok", "failed", "cancelled", "dead"]
 
 
@@ -38,6 +40,19 @@ class Interrupted:
 
 
 @dataclass(frozen=True, slots=True)
+class Waits:
+    """The conversation waits for answers from outside; `scratch` is what its session's tools kept."""
+
+    calls: tuple[ToolCall, ...]
+    scratch: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """It waits, holding nothing: its state is durable, and the ledger knows what it waits for."""
+
+
+@dataclass(frozen=True, slots=True)
 class Lost:
     """The claim is another attempt's now: do nothing more, write nothing."""
 
@@ -50,4 +65,12 @@ class Postponed:
     strikes: int = 1
 
 
-Ending = Ended | Interrupted | Lost | Postponed
+Ending = Ended | Interrupted | Lost | Paused | Postponed | Waits
+
+
+class Abandoned(Exception):
+    """The session was not set up; carries how the attempt ends."""
+
+    def __init__(self, ending: Ending) -> None:
+        super().__init__(str(ending))
+        self.ending = ending

@@ -9,17 +9,20 @@ from pydantic import ValidationError
 
 from conversations.errors import ConversationError, ModelError
 from conversations.runner import ToolRunner
-from conversations.state import COMPLETED
+from conversations.state import AWAITING_TOOL_RESULTS, COMPLETED
 from engines.errors import EngineError, SessionLost
+from engines.tool import ToolResult
 from jobs.errors import BrokerUnreachable, JobsError
 from jobs.job import JobReference
 from jobs.ledger.claims import Claim, Dropped, Exhausted, Granted, Parked
 from results.errors import ResultsError
 from workers.assignment import Assignment, assign
+from workers.checking import rejected
 from workers.checkpoint import CheckpointWriter, restore
-from workers.ending import Ended, Ending, Failure, Interrupted, Lost, Postponed
+from workers.ending import Abandoned, Ended, Ending, Failure, Interrupted, Lost, Paused, Postponed, Waits
 from workers.heartbeat import Lease
 from workers.open_run import OpenRun
+from workers.pausing import pause, resumed
 from workers.recording import write_record
 from workers.sessions import session_of
 from workers.worker import Worker
@@ -78,6 +81,8 @@ class Attempt:
         outcome = await self._fenced(self._work(ending))
         if isinstance(outcome, Postponed) and self._is_last_attempt(outcome):
             outcome = Ended("failed", outcome.reason)
+        if isinstance(outcome, Waits):
+            outcome = await self._fenced(self._pause(outcome))
         if isinstance(outcome, Ended):
             outcome = await self._fenced(self._record(outcome))
         return await self._conclude(outcome)
@@ -91,6 +96,8 @@ class Attempt:
             return Postponed(reason) if failure.retryable else Ended("failed", reason)
         except (ResultsError, BrokerUnreachable) as failure:
             return Postponed(Failure("infrastructure", str(failure)), strikes=0)
+        except Abandoned as abandoned:
+            return abandoned.ending
         except SessionLost as failure:
             return Postponed(Failure("session_lost", str(failure)))
         except (ConversationError, EngineError, ValidationError) as failure:
@@ -109,12 +116,16 @@ class Attempt:
     async def _work(self, ending: Ended | None) -> Ending:
         self.opened = await self.worker.runs.open(self.claim.job.run_id)
         restored = await restore(self.worker.ledger.checkpoints, self.claim)
-        self.assignment = await assign(self.opened, self.claim.job, restored)
+        answers: dict[str, ToolResult] = {}
+        if restored.state is None and self.claim.attempt > 1:
+            restored, answers = await resumed(self.worker.ledger.externals, self.opened.store, self.claim.job)
+        self.assignment = await assign(self.opened, self.claim.job, restored, answers)
         return ending or await self._converse(self.assignment)
 
     async def _converse(self, assignment: Assignment) -> Ending:
         state = assignment.state
-        async with session_of(assignment, self.claim, self.worker.settings.teardown_seconds) as session:
+        ledger, seconds = self.worker.ledger.sessions, self.worker.settings.teardown_seconds
+        async with session_of(assignment, self.claim, ledger, seconds) as session:
             checkpoint = CheckpointWriter(self.worker.ledger.checkpoints, self.claim, state, assignment.restored)
             runner = ToolRunner(
                 model=assignment.equipment.model,
@@ -124,17 +135,26 @@ class Attempt:
                 state=state,
                 tools=assignment.tools,
                 limits=assignment.limits,
-                seed=assignment.seed,
+                seed=assignment.model_seed,
                 tool_choice=assignment.tool_choice,
+                simulated_user=assignment.simulated_user(session.id),
             )
+            runner.answer(assignment.answers_to(runner.pending_calls()))
             async for _ in runner:
                 if self.lease.is_lost or not await checkpoint.save(await session.scratch()):
+                    session.goes_on = True
                     return Lost()
                 if self.lease.is_cancelled:
                     return Ended("cancelled")
                 if self.worker.draining.has_begun:
+                    session.goes_on = True
                     return Interrupted()
-        return Ended("ok") if state.status == COMPLETED else Ended("failed", Failure.of(state.error))
+            if state.status == AWAITING_TOOL_RESULTS:
+                return Waits(tuple(runner.pending_calls()), await session.scratch())
+        if state.status != COMPLETED:
+            return Ended("failed", Failure.of(state.error))
+        rejection = await rejected(assignment)  # a judge that fails is asked again in the next attempt
+        return Ended("ok") if rejection is None else Ended("failed", rejection)
 
     async def _record(self, ended: Ended) -> Ending:
         """Make the record durable, then settle. Never the other way round: a job done without its record is lost."""
@@ -147,6 +167,13 @@ class Attempt:
         is_ours = await self.worker.ledger.claims.settle(self.claim, ended.status, usage)
         return ended if is_ours else Lost()
 
+    async def _pause(self, waits: Waits) -> Ending:
+        """Make the state durable, then give everything up. Never the other way round: answers would find nothing."""
+        if self.lease.is_lost or self.opened is None or self.assignment is None:
+            return Lost()
+        is_ours = await pause(self.worker.ledger.externals, self.opened, self.claim, self.assignment, waits)
+        return Paused() if is_ours else Lost()
+
     async def _conclude(self, outcome: Ending) -> str:
         match outcome:
             case Ended(status, error):
@@ -154,6 +181,10 @@ class Attempt:
             case Lost():
                 log.warning("claim lost: the job is another attempt's now", job=self.claim.job.task_id)
                 return "lost"
+            case Paused():
+                return "paused"
+            case Waits():
+                raise AssertionError("what waits is paused before it is concluded")
             case Interrupted():
                 await self.worker.ledger.claims.give_back(self.claim)
                 return "handed back"

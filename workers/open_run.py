@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -11,6 +11,7 @@ import orjson
 
 from jobs.errors import InputCorrupt
 from jobs.job import JobLine
+from jobs.ledger.shared_cache import LedgerCache
 from jobs.run import ROUTE_FIELD, part_of, read_part, read_recipe
 from results.async_store import AsyncStore
 from results.manifest import RunManifest, read_manifest
@@ -31,9 +32,11 @@ class OpenRun:
     store: AsyncStore
     sink: ShardWriter
     environment: Mapping[str, str]
+    cache: LedgerCache
     _stack: AsyncExitStack
     _parts: "OrderedDict[int, asyncio.Task[Part]]" = field(default_factory=OrderedDict)
     _equipment: "asyncio.Task[Equipment] | None" = None
+    _background: "set[asyncio.Task[None]]" = field(default_factory=set)
 
     @classmethod
     async def open(
@@ -45,6 +48,7 @@ class OpenRun:
         writer: str,
         others: Callable[[], int],
         environment: Mapping[str, str],
+        cache: LedgerCache,
     ) -> Self:
         """Read the manifest and open the sink; the equipment follows at the first job."""
         async with AsyncExitStack() as stack:
@@ -62,7 +66,7 @@ class OpenRun:
                 others=others,
             )
             stack.push_async_callback(sink.close)
-            return cls(manifest, store, sink, environment, stack.pop_all())
+            return cls(manifest, store, sink, environment, cache, stack.pop_all())
 
     async def equipment(self) -> Equipment:
         """Return recipe, engines and model, opened by the first job that asks; a failure is tried again by the next."""
@@ -73,7 +77,7 @@ class OpenRun:
 
     async def _equip(self) -> Equipment:
         recipe_json = await self.store.in_thread(read_recipe, self.store.store, self.manifest)
-        return await Equipment.open(recipe_json, environment=self.environment, stack=self._stack)
+        return await Equipment.open(recipe_json, environment=self.environment, cache=self.cache, stack=self._stack)
 
     async def job_line(self, index: int) -> JobLine:
         """Return the line of one job; the last few parts stay in memory, since jobs in the window are neighbours."""
@@ -93,8 +97,16 @@ class OpenRun:
             self._parts.popitem(last=False)
         return task
 
+    def in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something that nobody waits for; what is not done when the run is closed is given up."""
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
     async def close(self) -> None:
         """Flush the records, then close engines, model and store."""
+        for task in tuple(self._background):
+            task.cancel()
         await self._stack.aclose()
 
 

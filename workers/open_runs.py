@@ -43,6 +43,7 @@ class OpenRuns:
             writer=self.writer,
             others=self.others,
             environment=self.environment,
+            cache=self.ledger.cache,
         )
         log.info("run opened", run=run_id, jobs=run.manifest.jobs, results=run.store.url)
         return run

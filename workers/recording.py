@@ -6,11 +6,14 @@ from typing import Any
 
 import structlog
 
+from conversations.models.choosing import model_id_for
+from conversations.policy.evaluation import EVALUATION_CHECKS, evaluation_checks
 from conversations.state import State
+from conversations.sub_agent import sub_agents_of
 from jobs.ledger.claims import Claim, Usage
 from results.errors import ShardNotWritten
 from results.record import Record, encode_record, entry_of
-from workers.assignment import Assignment
+from workers.assignment import Assignment, Before
 from workers.ending import Ended
 from workers.heartbeat import Lease
 from workers.open_run import OpenRun
@@ -46,6 +49,7 @@ async def write_record(
 
 def _record(claim: Claim, assignment: Assignment | None, ending: Ended) -> Record:
     state = assignment.state if assignment else State()
+    before = assignment.before if assignment else Before()
     return Record(
         run_id=claim.job.run_id,
         job_id=assignment.job_id if assignment else claim.job.task_id,
@@ -53,13 +57,13 @@ def _record(claim: Claim, assignment: Assignment | None, ending: Ended) -> Recor
         attempt=claim.attempt,
         status=ending.status,
         messages=state.encoded_messages(),
-        tools=assignment.tools.encoded if assignment else (),
+        tools=assignment.ever_offered.encoded if assignment else (),
         tool_results=state.encoded_results(),
         input_tokens=state.input_tokens,
         output_tokens=state.output_tokens,
-        model_calls=state.turns,
-        tool_calls=state.tool_calls,
-        model=assignment.equipment.model.model_id if assignment else None,
+        model_calls=state.turns - before.turns,
+        tool_calls=state.tool_calls - before.tool_calls,
+        model=model_id_for(assignment.equipment.model, claim.job.task_id) if assignment else None,
         error=ending.error.to_dict() if ending.error else None,
         seed=assignment.seed if assignment else None,
         started_at=state.started_at,
@@ -72,6 +76,16 @@ def _metadata(assignment: Assignment | None) -> dict[str, Any]:
     if assignment is None:
         return {}
     metadata = dict(assignment.line.metadata)
+    wanted = {tool.qualified_name: tool.metadata.get(EVALUATION_CHECKS) or () for tool in assignment.ever_offered.tools}
+    if checks := evaluation_checks(assignment.state.tool_results, wanted):
+        metadata[EVALUATION_CHECKS] = checks
+    if assignment.notes:
+        metadata["checks"] = assignment.notes
+    if user := assignment.state.user:
+        kept = ("persona", "turns", "model_calls", "input_tokens", "output_tokens", "asides")
+        metadata["simulated_user"] = {key: user[key] for key in kept if key in user}
+    if sub_agents := sub_agents_of(assignment.state):
+        metadata["sub_agents"] = sub_agents
     if assignment.teardown_failure:
         metadata["teardown"] = f"failed: {assignment.teardown_failure}"
     return metadata

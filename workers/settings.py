@@ -16,6 +16,9 @@ class WorkerSettings(BrokerSettings):
     message_grace_seconds: float = Field(default=10.0, gt=0, description="A message under way this long is lost.")
     drain_seconds: float = Field(default=20.0, gt=0, description="SIGTERM: time to reach the next yield.")
     teardown_seconds: float = Field(default=10.0, gt=0)
+    reap_seconds: float = Field(
+        default=30.0, gt=0, description="A session left on a backend is tried again after this, then twice it, …"
+    )
     retry_delay_seconds: float = Field(default=10.0, ge=0, description="First delay of a job that may pass later.")
     retry_delay_cap_seconds: float = Field(default=300.0, ge=0)
     broker_patience_seconds: float = Field(default=90.0, gt=0, description="A ledger call outlasts a restart of Redis.")

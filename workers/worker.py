@@ -21,6 +21,7 @@ from workers.draining import Draining
 from workers.heartbeat import Heartbeat
 from workers.metrics import Metrics
 from workers.open_runs import OpenRuns
+from workers.reaper import Reaper
 from workers.settings import WorkerSettings
 
 log = structlog.get_logger(__name__)
@@ -35,6 +36,7 @@ class Worker:
     ledger: Ledger
     runs: OpenRuns
     heartbeat: Heartbeat
+    reaper: Reaper
     metrics: Metrics
     chance: Random
     draining: Draining = field(default_factory=Draining)
@@ -53,21 +55,25 @@ class Worker:
             message_grace_seconds=settings.message_grace_seconds,
             patience_seconds=settings.broker_patience_seconds,
             socket_timeout_seconds=settings.socket_timeout_seconds,
+            reap_lease_seconds=settings.reap_seconds,
         ) as ledger:
             name = worker_name(settings.worker_name)
             metrics = Metrics()
             runs = OpenRuns(ledger, settings, name, metrics.others, dict(environment))
             heartbeat = Heartbeat(ledger.claims, settings.heartbeat_seconds, clock)
-            worker = cls(name, settings, ledger, runs, heartbeat, metrics, Random(name), draining)
+            reaper = Reaper(ledger.sessions, runs, settings.teardown_seconds)
+            worker = cls(name, settings, ledger, runs, heartbeat, reaper, metrics, Random(name), draining)
             async with asyncio.TaskGroup() as group:
                 background = [
                     group.create_task(heartbeat.beat_forever()),
                     group.create_task(worker.sweep_forever()),
+                    group.create_task(worker.reap_forever()),
                     group.create_task(metrics.watch_loop(clock, settings.heartbeat_file)),
                 ]
                 try:
                     yield worker
                 finally:
+                    await worker.reap()  # what the last jobs could not tear down, while the engines are open
                     await runs.close()
                     for task in background:
                         task.cancel()
@@ -92,6 +98,19 @@ class Worker:
                         log.info("sent again", run=run_id, expired_claims=swept.expired, lost_messages=swept.lost)
             except (JobsError, *PASSING) as failure:
                 log.warning("the sweep has to wait", cause=str(failure))
+
+    async def reap_forever(self) -> None:
+        """Look every few seconds for sessions whose holders are dead, and tear them down."""
+        while True:
+            await asyncio.sleep(self.settings.sweep_seconds)
+            await self.reap()
+
+    async def reap(self) -> None:
+        """Look once."""
+        try:
+            await self.reaper.look()
+        except (JobsError, *PASSING) as failure:
+            log.warning("the reaper has to wait", cause=str(failure))
 
 
 def worker_name(wanted: str | None) -> str:

@@ -21,6 +21,7 @@ if lease_ends then
   if tonumber(lease_ends) > now then return {'busy', 0, 0, 0} end
   redis.call('HINCRBY', base .. ':strikes', index, 1)  -- the holder died: its attempt was lost
   redis.call('ZREM', base .. ':claims', index)
+  leave_sessions(run, index, now, now + TAKE_UP_MS)
 end
 
 local route = redis.call('HGET', base .. ':window', index)
@@ -36,7 +37,8 @@ for _, namespace in ipairs(namespaces) do
   if not redis.call('ZSCORE', key .. ':held', holder) then
     redis.call('ZREMRANGEBYSCORE', key .. ':held', '-inf', now)
     local limit = tonumber(redis.call('GET', key .. ':limit') or '1')
-    if redis.call('ZCARD', key .. ':held') < limit and redis.call('ZCARD', key .. ':parked') == 0 then
+    if redis.call('ZCARD', key .. ':held') < limit and redis.call('ZCARD', key .. ':parked') == 0
+      and redis.call('EXISTS', 'parley:quiet') == 0 then
       redis.call('ZADD', key .. ':held', now + lease + quarantine, holder)
     else
       park(namespace, holder)

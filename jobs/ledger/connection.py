@@ -1,30 +1,43 @@
 """The way to Redis: a client with bounded retries, and the calls of many conversations gathered into pipelines."""
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
 
+import structlog
 from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialWithJitterBackoff
-from redis.exceptions import BusyLoadingError, NoScriptError, ReadOnlyError, RedisError
+from redis.exceptions import BusyLoadingError, NoScriptError, ReadOnlyError, RedisError, ResponseError
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from jobs.errors import BrokerUnreachable, LedgerCorrupt
 
+log = structlog.get_logger(__name__)
+
 PASSING: Final = (RedisConnectionError, RedisTimeoutError, BusyLoadingError, ReadOnlyError, OSError)
 """What a restart or a failover of Redis looks like from here: worth another try."""
 
 _CLOSE_SECONDS = 5.0
+_VERIFYING = {"required", "cert_required"}
+_NO = {"0", "f", "false", "n", "no"}
+_KEPT_CONNECTIONS = 4
 _GATHER_SECONDS = 0.002  # what hundreds of conversations ask for within this goes in one pipeline
 Argument = str | bytes | int | float
 
 
 def connect(url: str, *, socket_timeout_seconds: float = 10.0, connections: int = 8) -> Redis:
-    """Open a client for a ``redis://``, ``rediss://`` or ``unix://`` URL (Celery writes ``redis+socket://``)."""
+    """Open a client for a ``redis://``, ``rediss://`` or ``unix://`` URL (Celery writes ``redis+socket://``).
+
+    The certificate and its host are verified unless the URL itself says otherwise (rule S10).
+    """
+    _warn_when_unverified(url)
     pool = BlockingConnectionPool.from_url(
         url.replace("redis+socket://", "unix://", 1),
         max_connections=connections,
@@ -35,6 +48,14 @@ def connect(url: str, *, socket_timeout_seconds: float = 10.0, connections: int 
         retry=Retry(ExponentialWithJitterBackoff(base=0.05, cap=1.0), 3),
     )
     return Redis.from_pool(pool)
+
+
+def _warn_when_unverified(url: str) -> None:
+    parts = urlsplit(url)
+    said = {key: values[-1].lower() for key, values in parse_qs(parts.query).items()}
+    is_off = said.get("ssl_cert_reqs", "required") not in _VERIFYING or said.get("ssl_check_hostname") in _NO
+    if parts.scheme == "rediss" and is_off:
+        log.warning("the certificate of Redis is not verified", host=parts.hostname, setting="ssl_… of the broker URL")
 
 
 @dataclass(slots=True)
@@ -73,6 +94,8 @@ class ScriptRunner:
     most_calls: int = 200
     pipelines: int = 0
     calls: int = 0
+    exchange_seconds: float = 10.0
+    _idle: list[AbstractConnection] = field(default_factory=list)
     _waiting: list[_Call] = field(default_factory=list)
     _under_way: set["asyncio.Task[Any]"] = field(default_factory=set)
     _loaded: bool = False
@@ -148,12 +171,10 @@ class ScriptRunner:
         for _ in range(2):
             if not self._loaded:
                 await self._load(calls)
-            async with self.redis.pipeline(transaction=False) as pipeline:
-                for call in calls:
-                    if not call.script.digest:
-                        call.script.digest = _as_text(await self.redis.script_load(call.script.text))
-                    pipeline.execute_command("EVALSHA", call.script.digest, 0, *call.arguments)
-                answers = await pipeline.execute(raise_on_error=False)
+            for call in calls:
+                if not call.script.digest:
+                    call.script.digest = _as_text(await self.redis.script_load(call.script.text))
+            answers = await self._exchange([("EVALSHA", call.script.digest, 0, *call.arguments) for call in calls])
             self.pipelines += 1
             self.calls += len(calls)
             for answer in answers:
@@ -163,6 +184,40 @@ class ScriptRunner:
                 return answers
             self._loaded = False  # Redis restarted or its scripts were flushed: load them again
         return answers
+
+    async def _exchange(self, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
+        """Send commands together and return their answers, errors of single ones among them.
+
+        redis-py's own pipeline sets up a deadline for every single answer, a quarter of what a call costs here; this is
+        one for them all. A connection that was used well is kept for the next exchange.
+        """
+        pool = self.redis.connection_pool
+        connection: AbstractConnection
+        if self._idle:
+            connection = self._idle.pop()
+        else:
+            connection = await pool.get_connection()  # type: ignore[no-untyped-call]  # its decorator is untyped
+        is_sound = False
+        try:
+            async with asyncio.timeout(self.exchange_seconds):
+                await connection.send_packed_command(connection.pack_commands(commands), check_health=False)
+                answers = [await _answer_of(connection) for _ in commands]
+            is_sound = True
+        except TimeoutError as failure:
+            raise RedisTimeoutError(f"no answer within {self.exchange_seconds:g} s") from failure
+        finally:
+            if is_sound and len(self._idle) < _KEPT_CONNECTIONS:
+                self._idle.append(connection)
+            else:
+                await pool.release(connection)
+            if not is_sound:
+                await self._release_idle()
+        return answers
+
+    async def _release_idle(self) -> None:
+        """Give kept connections back to the pool, which looks whether they still are connected."""
+        while self._idle:
+            await self.redis.connection_pool.release(self._idle.pop())
 
     async def _load(self, calls: list[_Call]) -> None:
         for script in {call.script.name: call.script for call in calls}.values():
@@ -177,7 +232,16 @@ class ScriptRunner:
             _, late = await asyncio.wait(list(self._under_way), timeout=_CLOSE_SECONDS)
             for task in late:
                 task.cancel()
+        await self._release_idle()
         await self.redis.aclose()
+
+
+async def _answer_of(connection: AbstractConnection) -> Any:
+    """Read one answer without a deadline of its own; an error of the command is an answer."""
+    try:
+        return await connection.read_response(timeout=math.inf)
+    except ResponseError as refusal:
+        return refusal
 
 
 def _as_text(answer: Any) -> str:

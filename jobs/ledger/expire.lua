@@ -15,6 +15,7 @@ for i = 1, #owners, 2 do
     else
       redis.call('ZREM', base .. ':claims', index)
       redis.call('HDEL', base .. ':owners', index)
+      leave_sessions(run, index, now, now + TAKE_UP_MS)
       local route = redis.call('HGET', base .. ':window', index)
       if route then send(run, index, route, now, true) end
     end

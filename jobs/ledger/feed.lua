@@ -11,7 +11,8 @@ local messages, scores = {}, {}   -- by route
 local facts = {}
 for i = 3, #ARGV, 2 do
   local index, route = ARGV[i], ARGV[i + 1]
-  if redis.call('GETBIT', base .. ':done', index) == 0 and redis.call('HSETNX', base .. ':window', index, route) == 1 then
+  if redis.call('GETBIT', base .. ':done', index) == 0 and redis.call('HEXISTS', base .. ':paused', index) == 0
+    and redis.call('HSETNX', base .. ':window', index, route) == 1 then
     local fact = facts[route]
     if not fact then
       fact = redis.call('HMGET', base, 'queue:' .. route, 'message:' .. route)

@@ -22,5 +22,7 @@ else
   redis.call('ZADD', base .. ':later', now + delay, index)
   redis.call('ZREM', base .. ':queued:' .. route, index)
 end
-if fence ~= '' then release_permits(base, run, index, route, now, tonumber(ARGV[6])) end
+-- The next attempt takes the session up or tears it down, unless that is too far away.
+local look_at = delay + TAKE_UP_MS < SESSION_QUARANTINE_MS and now + delay + TAKE_UP_MS or now
+if fence ~= '' then release_permits(base, run, index, route, now, tonumber(ARGV[6]), look_at) end
 return 'given'

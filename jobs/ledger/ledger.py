@@ -9,10 +9,13 @@ from jobs.errors import BrokerUnreachable
 from jobs.ledger.checkpoints import Checkpoints
 from jobs.ledger.claims import Claims
 from jobs.ledger.connection import PASSING, ScriptRunner, connect
+from jobs.ledger.externals import Externals
 from jobs.ledger.feeding import Feeding
 from jobs.ledger.permits import Permits
 from jobs.ledger.progress import Progress
 from jobs.ledger.runs import Runs
+from jobs.ledger.sessions import Sessions
+from jobs.ledger.shared_cache import LedgerCache
 from jobs.ledger.sweeping import Sweeping
 
 
@@ -27,11 +30,21 @@ class Ledger:
     claims: Claims
     checkpoints: Checkpoints
     permits: Permits
+    sessions: Sessions
+    externals: Externals
+    cache: LedgerCache
     progress: Progress
     sweeping: Sweeping
 
     @classmethod
-    def on(cls, scripts: ScriptRunner, *, lease_seconds: float = 60.0, message_grace_seconds: float = 10.0) -> Self:
+    def on(
+        cls,
+        scripts: ScriptRunner,
+        *,
+        lease_seconds: float = 60.0,
+        message_grace_seconds: float = 10.0,
+        reap_lease_seconds: float = 30.0,
+    ) -> Self:
         """Build every door on one script runner."""
         return cls(
             url=scripts.url,
@@ -41,6 +54,9 @@ class Ledger:
             claims=Claims(scripts, lease_seconds=lease_seconds),
             checkpoints=Checkpoints(scripts),
             permits=Permits(scripts),
+            sessions=Sessions(scripts, lease_seconds=lease_seconds, reap_lease_seconds=reap_lease_seconds),
+            externals=Externals(scripts, lease_seconds=lease_seconds),
+            cache=LedgerCache(scripts),
             progress=Progress(scripts),
             sweeping=Sweeping(scripts, message_grace_seconds=message_grace_seconds),
         )
@@ -55,13 +71,19 @@ class Ledger:
         message_grace_seconds: float = 10.0,
         patience_seconds: float = 60.0,
         socket_timeout_seconds: float = 10.0,
+        reap_lease_seconds: float = 30.0,
         connections: int = 8,
     ) -> AsyncIterator[Self]:
         """Open the ledger of a broker and close it at the end. Connects at the first call, see :meth:`ping`."""
         redis = connect(url, socket_timeout_seconds=socket_timeout_seconds, connections=connections)
-        scripts = ScriptRunner(redis, url, patience_seconds=patience_seconds)
+        scripts = ScriptRunner(redis, url, patience_seconds=patience_seconds, exchange_seconds=socket_timeout_seconds)
         try:
-            yield cls.on(scripts, lease_seconds=lease_seconds, message_grace_seconds=message_grace_seconds)
+            yield cls.on(
+                scripts,
+                lease_seconds=lease_seconds,
+                message_grace_seconds=message_grace_seconds,
+                reap_lease_seconds=reap_lease_seconds,
+            )
         finally:
             await scripts.close()
 

@@ -30,6 +30,10 @@ class Permits:
             values = {f"parley:ns:{name}:limit": limit for name, limit in limits.items()}
             await self.scripts.patiently(lambda redis: redis.mset(values))
 
+    async def keep_quiet(self, seconds: float) -> None:
+        """Give out no new permit for so long: a ledger that was lost does not know who holds what (F7)."""
+        await self.scripts.patiently(lambda redis: redis.set("parley:quiet", 1, px=round(seconds * 1000)))
+
     async def statistics(self, namespace: str) -> PermitStatistics:
         """Return limit, permits held and jobs parked."""
 

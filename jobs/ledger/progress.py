@@ -11,7 +11,11 @@ from jobs.ledger.connection import ScriptRunner
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A run at one moment. ``jobs == ok + failed + cancelled + dead + pending``; times in Unix seconds."""
+    """A run at one moment. ``jobs == ok + failed + cancelled + dead + pending``; times in Unix seconds.
+
+    ``paused`` counts the jobs that wait for answers from outside, ``sessions_left`` those whose sessions on a backend
+    outlived their holder and are not torn down yet.
+    """
 
     run_id: str
     jobs: int
@@ -24,6 +28,8 @@ class Snapshot:
     parked: int = 0
     later: int = 0
     window: int = 0
+    sessions_left: int = 0
+    paused: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     model_calls: int = 0
@@ -56,7 +62,9 @@ class Progress:
 
     async def snapshot(self, run_id: str) -> Snapshot:
         """Return the run's counters now. Raises :class:`RunUnknown`."""
-        facts, in_flight, later, window, queued = await self.scripts.patiently(lambda redis: _read(redis, run_id))
+        facts, in_flight, later, window, sessions_left, paused, queued = await self.scripts.patiently(
+            lambda redis: _read(redis, run_id)
+        )
         if b"jobs" not in facts:
             raise RunUnknown(f"run {run_id} is not in the ledger of this broker; submit it again to resume it")
 
@@ -77,6 +85,8 @@ class Progress:
             in_flight=in_flight,
             later=later,
             window=window,
+            sessions_left=sessions_left,
+            paused=paused,
             parked=max(0, window - in_flight - later - queued),
             input_tokens=number("input_tokens"),
             output_tokens=number("output_tokens"),
@@ -88,15 +98,17 @@ class Progress:
         )
 
 
-async def _read(redis: Redis, run_id: str) -> tuple[dict[bytes, bytes], int, int, int, int]:
-    """Return the facts, and how many jobs are claimed, due later, in the window and queued."""
+async def _read(redis: Redis, run_id: str) -> tuple[dict[bytes, bytes], int, int, int, int, int, int]:
+    """Return the facts; how many jobs are claimed, due later, in the window, with sessions left, paused, queued."""
     base = f"parley:run:{run_id}"
     facts: Any = await redis.hgetall(base)
     async with redis.pipeline(transaction=True) as pipeline:
         pipeline.zcard(f"{base}:claims")
         pipeline.zcard(f"{base}:later")
         pipeline.hlen(f"{base}:window")
+        pipeline.zcard(f"{base}:left")
+        pipeline.hlen(f"{base}:paused")
         for route in range(int(facts.get(b"routes", 1))):
             pipeline.zcard(f"{base}:queued:{route}")
-        in_flight, later, window, *queued = await pipeline.execute()
-    return facts, in_flight, later, window, sum(queued)
+        in_flight, later, window, sessions_left, paused, *queued = await pipeline.execute()
+    return facts, in_flight, later, window, sessions_left, paused, sum(queued)

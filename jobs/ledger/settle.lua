@@ -23,7 +23,7 @@ redis.call('HDEL', base .. ':window', index)
 redis.call('HDEL', base .. ':owners', index)
 redis.call('HDEL', base .. ':tokens', index)
 redis.call('HDEL', base .. ':strikes', index)
-redis.call('UNLINK', base .. ':checkpoint:' .. index)
+redis.call('UNLINK', base .. ':checkpoint:' .. index, base .. ':awaited:' .. index)
 release_permits(base, run, index, route, now, tonumber(ARGV[9]))
 if settled == tonumber(redis.call('HGET', base, 'jobs')) then
   redis.call('HSET', base, 'finished_ms', string.format('%.0f', now))

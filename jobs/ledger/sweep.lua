@@ -17,8 +17,9 @@ for _, index in ipairs(redis.call('ZRANGEBYSCORE', base .. ':claims', '-inf', no
   redis.call('HDEL', base .. ':owners', index)
   redis.call('HINCRBY', base .. ':strikes', index, 1)
   local route = redis.call('HGET', window, index)
+  local ends = leave_sessions(run, index, now, now + (route and TAKE_UP_MS or 0))
   if route then
-    keep_permits(base, run, index, route, now + permit_lease)  -- the next attempt takes them over
+    keep_permits(base, run, index, route, ends or now + permit_lease)  -- the next attempt takes them over
     send(run, index, route, now, true)
   end
   expired = expired + 1
@@ -29,6 +30,22 @@ for _, index in ipairs(redis.call('ZRANGEBYSCORE', base .. ':later', '-inf', now
   local route = redis.call('HGET', window, index)
   if route then send(run, index, route, now, false) end
   due = due + 1
+end
+
+-- Paused jobs: those whose calls are late go on without; a cancelled run waits for nobody.
+local cancelled = redis.call('HEXISTS', base, 'cancel_requested') == 1
+local late = cancelled and redis.call('HKEYS', base .. ':paused')
+  or redis.call('ZRANGEBYSCORE', base .. ':deadlines', '-inf', now, 'LIMIT', 0, most)
+for i = 1, math.min(#late, most) do
+  if cancelled then
+    local awaited = base .. ':awaited:' .. late[i]
+    for _, field in ipairs(redis.call('HKEYS', awaited)) do
+      if string.sub(field, 1, 2) == 'c:' and string.sub(redis.call('HGET', awaited, field), 1, 1) == '?' then
+        redis.call('HSET', awaited, field, 'late')
+      end
+    end
+  end
+  settle_waiting(run, late[i], now)
 end
 
 -- Queues are first in, first out: what was sent before the message that will be taken next, and is not claimed,

@@ -54,6 +54,7 @@ def test_a_job_s_route_is_of_the_stateful_namespaces_it_may_touch(tmp_path: Path
         (JobLine(prompt="x", tools=("shop::*", "shop::prize")), ("tools", 1), "did you mean 'shop::price'"),
         (JobLine(prompt="x", disabled_tools=("nope::*",)), ("disabled_tools", 0), "no tool 'nope::"),
         (JobLine(prompt="x", tools=("shop::*",), tool_choice="till::pay"), ("tool_choice",), "no tool 'till::pay'"),
+        (JobLine(), (), 'a job needs either "messages" or "prompt"'),
         (JobLine(prompt="{{ who }}"), ("prompt",), "'who' is undefined"),
         (JobLine(prompt="{{ broken"), ("prompt",), "template"),
     ],
@@ -64,6 +65,37 @@ def test_a_job_that_does_not_fit_is_refused_with_the_place_in_its_line(
     with pytest.raises(ConfigurationInvalid, match=said) as caught:
         checked(tmp_path).route_of_job(job, 0)
     assert caught.value.at == at
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (
+            "permissions: {deny: [shop::*, shop::prize]}",
+            r":18:33: tools.permissions.deny\[1\]: no tool 'shop::prize'; did you mean",
+        ),
+        ("namespaces: {shop: {tools: {prize: {}}}}", r":18:31: tools.namespaces.shop.tools.prize: no tool 'prize'"),
+    ],
+)
+def test_what_the_recipe_says_of_tools_that_are_not_there_is_an_error_with_its_place(
+    tmp_path: Path, more: str, said: str
+) -> None:
+    path = tmp_path / "r.yaml"
+    text = RECIPE.format(name="r", lm_config="{type: offline}")
+    path.write_text(text.partition("  namespaces:")[0] + f"  {more}\n")
+    with pytest.raises(RecipeInvalid, match=said):
+        check_recipe(path, is_local=True)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["os:system", "shop::price; rm -rf", "{{ tools }}", "../shop::price", "shop::__class__"]
+)
+def test_sec_s23_a_job_s_patterns_name_tools_and_nothing_else(tmp_path: Path, pattern: str) -> None:
+    for job in (JobLine(prompt="x", tools=(pattern,)), JobLine(prompt="x", disabled_tools=(pattern,))):
+        with pytest.raises(ConfigurationInvalid, match="no tool"):
+            checked(tmp_path).route_of_job(job, 0)
+    with pytest.raises(ConfigurationInvalid, match="no tool"):
+        checked(tmp_path).route_of_job(JobLine(prompt="x", tool_choice=pattern), 0)
 
 
 def test_the_digest_follows_the_recipe_and_not_its_layout(tmp_path: Path) -> None:

@@ -150,3 +150,26 @@ async def test_f7_a_ledger_that_was_wiped_gets_its_progress_back_from_the_result
     assert (seen[-1].ok, seen[-1].pending) == (20, JOBS - 20)
     feeding.cancel()
     await asyncio.wait({feeding})
+
+
+async def test_f7_a_ledger_that_was_lost_gives_out_no_permit_for_a_lease_and_a_new_one_does(desk: Desk) -> None:
+    feeder = desk.feeder()
+    await feeder.register()
+    redis = desk.ledger.scripts.redis
+    assert await redis.exists("parley:quiet") == 0, "a run that begins holds up nobody"
+    await feeder.register()
+    assert await redis.exists("parley:quiet") == 0
+    with desk.server.client() as client:
+        client.flushall()
+    await feeder.register()
+    assert 59_000 < await redis.pttl("parley:quiet") <= 60_000
+
+
+async def test_f7_a_private_ledger_that_was_lost_is_not_quiet(desk: Desk) -> None:
+    feeder = desk.feeder()
+    feeder.quiet_seconds = 0.0
+    await feeder.register()
+    with desk.server.client() as client:
+        client.flushall()
+    await feeder.register()
+    assert await desk.ledger.scripts.redis.exists("parley:quiet") == 0

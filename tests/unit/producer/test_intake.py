@@ -39,7 +39,7 @@ def test_a_good_line_is_kept_as_written_and_gets_its_route() -> None:
 
 def test_blank_lines_and_a_byte_order_mark_are_no_jobs_but_lines_are_counted() -> None:
     assert read(b'\xef\xbb\xbf{"prompt": "a"}\n\n   \n') == [CheckedJob({"prompt": "a"}, ())]
-    assert problem(b"\n\n  \n{}\n").startswith("jobs.jsonl:4:1: ")
+    assert problem(b"\n\n  \n[]\n").startswith("jobs.jsonl:4:1: ")
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_blank_lines_and_a_byte_order_mark_are_no_jobs_but_lines_are_counted() -
         ('{"prompt": "a", "tols": []}', "jobs.jsonl:1:17: unknown key 'tols'; did you mean 'tools'?"),
         ('{"prompt": "a", "zzz": 1}', "jobs.jsonl:1:17: unknown key 'zzz'; a job has: id, messages, prompt"),
         ('{"prompt": 7}', "jobs.jsonl:1:2: prompt: input should be a valid string"),
-        ('{"id": "x"}', 'jobs.jsonl:1:1: a job needs either "messages" or "prompt"'),
+        ('{"id": ""}', "jobs.jsonl:1:2: id: string should have at least 1 character"),
         ('{"prompt": "a", "max_turns": 0}', "jobs.jsonl:1:17: max_turns: input should be greater"),
         ('{"prompt": "a", "tools": ["hr::*", "hr::fire"]}', "jobs.jsonl:1:36: no tool 'hr::fire'; did you mean"),
         ('{"prompt": "a",, }', "jobs.jsonl:1:16: not valid JSON"),

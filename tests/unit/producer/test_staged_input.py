@@ -141,5 +141,5 @@ def test_bad_lines_are_counted_and_recorded_beside_the_parts(tmp_path: Path) -> 
 def test_an_input_without_a_single_job_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputInvalid, match="no jobs in it"), staged(tmp_path, "\n"):
         pass
-    with pytest.raises(InputInvalid, match="none of its 2 lines"), staged(tmp_path, "{}\n[]\n", OnBadLine.SKIP):
+    with pytest.raises(InputInvalid, match="none of its 2 lines"), staged(tmp_path, "3\n[]\n", OnBadLine.SKIP):
         pass

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from engines.loading import load_registry, pinned
 from jobs.job import JobReference
 from jobs.routing import permit_limits, route_of
 from jobs.run import InputWriter, create_run
+from producer.checked_recipe import check_below
 from producer.feeder import Feeder
+from producer.sub_recipes import SubRecipes
 from results.async_store import AsyncStore
 from results.manifest import RunManifest
 from results.reading import visible_records
@@ -77,11 +80,20 @@ class Benches:
             await feeder.top_up(await worker.ledger.progress.snapshot(RUN))
             yield Bench(worker, manifest, results)
 
+    @asynccontextmanager
+    async def another(self, bench: Bench, *, environment: Mapping[str, str]) -> AsyncIterator[Bench]:
+        """Open another worker on the same run, with an environment of its own."""
+        async with Worker.open(bench.worker.settings, environment, Draining()) as worker:
+            yield Bench(worker, bench.manifest, bench.results)
+
     def write_run(self, recipe: str, jobs: list[Mapping[str, Any]]) -> RunManifest:
         path = self.folder / "recipe.yaml"
         path.write_text(recipe)
         loaded = load_recipe(path)
-        registry = load_registry(loaded.recipe.tools, folder=self.folder, environment={})
+        sub_recipes = SubRecipes(partial(check_below, is_local=False), (path.resolve(),))
+        registry = load_registry(
+            loaded.recipe.tools, folder=self.folder, environment={}, pin_recipe=sub_recipes.pin
+        )
         store = open_store(str(self.folder / "results"))
         writer = InputWriter(store, RUN)
         route = route_of(registry.all_tools(), registry.toolsets)

@@ -208,12 +208,23 @@ async def test_f15_a_store_that_refuses_keeps_the_record_until_it_takes_it(
     assert len(bench.records()) == 1
 
 
+async def test_d87_an_error_that_a_tool_gave_is_in_the_record_as_the_model_saw_it(benches: Benches) -> None:
+    fault = "error_categories: [{type: network_error, probability: 1, message: the line is dead}]"
+    async with benches.bench(RECIPE.replace("inline: true}", f"inline: true, {fault}}}"), [JOB]) as bench:
+        assert await bench.execute() == "ok"
+    (record,) = bench.records()
+    assert {result["error"] for result in record["tool_results"]} == {"the line is dead"}
+    told = [message["content"] for message in record["messages"] if message["role"] == "tool"]
+    assert len(told) == 2
+    assert all("the line is dead" in text for text in told)
+
+
 async def test_f37_a_teardown_that_fails_is_in_the_record_and_costs_it_nothing(
     benches: Benches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with benches.bench(RECIPE, [JOB]) as bench:
 
-        async def refuses(*_: Any) -> None:
+        async def refuses(*_: Any, **__: Any) -> None:
             raise RuntimeError("the backend does not let go")
 
         monkeypatch.setattr(type((await equipment_of(bench)).engine), "teardown", refuses)

@@ -1,0 +1,123 @@
+"""Replaying: the real loop runs a recorded conversation again, on the answers and results of its record."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from conversations.history import call_ids_in
+from conversations.policy.limits import Limits
+from conversations.recipe import Recipe
+from conversations.recipe_files import recipe_from_json
+from conversations.recorded import (
+    RecordedEngine,
+    RecordedModel,
+    RecordEnds,
+    recorded_replies,
+    recorded_user,
+    results_by_call,
+)
+from conversations.roles import RoleTools
+from conversations.runner import ToolRunner
+from conversations.selection import Selector
+from conversations.simulated_user import SimulatedUser
+from conversations.state import AWAITING_TOOL_RESULTS, State
+from engines.loading import load_registry
+from jobs.beginning import beginning
+from jobs.job import JobLine
+from jobs.run import read_recipe
+from producer.fork_point import model_turns
+from producer.run_address import FoundRun
+
+JSONObject = dict[str, Any]
+_SESSION = "replay"
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What the loop made of a record; `stopped` says what it asked for that is not recorded."""
+
+    state: State
+    tools: list[JSONObject]
+    stopped: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Replaying:
+    """Replays the conversations of one run, with the recipe that it has stored; no reference is resolved."""
+
+    recipe: Recipe
+    selector: Selector
+
+    @classmethod
+    def of(cls, found: FoundRun) -> Self:
+        """Load the tools; no engine and no model is built."""
+        recipe = recipe_from_json(read_recipe(found.store, found.manifest))
+        registry = load_registry(recipe.tools, folder=Path(), environment={})
+        return cls(recipe, Selector(registry, recipe.tools.sample, recipe.tools.permissions))
+
+    async def replay(self, record: JSONObject, line: JobLine) -> Replayed:
+        """Run the loop from the job's beginning as far as the record reaches."""
+        conversation = self.recipe.conversation
+        roles = RoleTools.of(
+            self.selector, conversation.user, line.tools, line.disabled_tools, seed=int(record["seed"])
+        )
+        state = beginning(self.recipe, line, roles.assistant)
+        engine = RecordedEngine(_results_after(state, record))
+        model, user = _model_of(record, line), self._user_of(record, line, engine)
+        stopped: str | None = None
+        while stopped is None:
+            runner = ToolRunner(
+                model=model,
+                engine=engine,
+                session_id=_SESSION,
+                state=state,
+                tools=roles.assistant,
+                limits=self._limits_of(line),
+                tool_choice=line.tool_choice or conversation.tool_choice,
+                simulated_user=user,
+            )
+            try:
+                runner.answer([engine.result_of(call) for call in runner.pending_calls()])
+                await runner.until_done()
+            except RecordEnds as ends:
+                stopped = str(ends)
+            if state.status != AWAITING_TOOL_RESULTS:
+                break
+        return Replayed(state, roles.assistant.native, stopped)
+
+    def _limits_of(self, line: JobLine) -> Limits:
+        """The job's limits; time is not one of them, since it runs differently today."""
+        return replace(self.recipe.loop_limits(line.max_turns), max_seconds=None)
+
+    def _user_of(self, record: JSONObject, line: JobLine, engine: RecordedEngine) -> SimulatedUser | None:
+        settings = self.recipe.conversation.user
+        if settings is None:
+            return None
+        known = record["metadata"].get("simulated_user", {})
+        before = 0 if line.history is None else int(line.history.user.get("turns", 0))
+        return SimulatedUser(
+            model=recorded_user(record["messages"], int(known.get("turns", 0)) - before, settings.stop, "recorded"),
+            settings=settings,
+            persona=str(known.get("persona", "")),
+            goal="",
+            seed=0,
+            conversation_id=_SESSION,
+            engine=engine,
+            session_id=_SESSION,
+        )
+
+
+def _model_of(record: JSONObject, line: JobLine) -> RecordedModel:
+    kept = 0 if line.history is None else line.history.turns
+    turns = model_turns(record["messages"], line)[kept:]
+    usage, error = record["usage"], record["error"] or {}
+    tokens = (usage["input_tokens"], usage["output_tokens"])
+    return RecordedModel(recorded_replies(record["messages"], turns, error.get("type"), tokens), str(record["model"]))
+
+
+def _results_after(state: State, record: JSONObject) -> JSONObject:
+    """The results that the loop is to find; those that the job began with it has."""
+    known = {entry["call_id"] for entry in state.tool_results}
+    made = call_ids_in(record["messages"])
+    entries = [entry for entry in record["tool_results"] if entry["call_id"] in made - known]
+    return results_by_call(entries)

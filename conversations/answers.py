@@ -1,14 +1,16 @@
 """From the calls of one assistant message to results: what is refused, what the engine runs, what the record keeps."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from conversations.messages import JSONObject, Message, call_ids_of
+from conversations.messages import JSONObject, Message
+from conversations.policy.conflict import conflicts
+from conversations.policy.dedup import copy_of, duplicates
 from conversations.policy.limits import Limits, surplus
 from conversations.selection import ToolSelection
 from conversations.wire.openai import ParsedCall, parse_calls
 from engines.schemas import compiled, problems
-from engines.tool import ErrorType, ToolCall, ToolResult
+from engines.tool import DEBUG, ErrorType, ToolCall, ToolResult
 
 NOT_RUN = "not_run"  # the metadata key of a result that was given without asking an engine
 _NAMES_SHOWN = 100
@@ -16,36 +18,70 @@ _NAMES_SHOWN = 100
 
 @dataclass(slots=True)
 class Plan:
-    """A batch, decided before any of it runs: calls for the engine, for others, and results of refused ones."""
+    """A batch, decided before any of it runs: calls for the engine, for others, results of refused ones, and copies.
+
+    `copies` names, for each call that says the same as an earlier one of the batch, that earlier one.
+    """
 
     calls: list[ToolCall] = field(default_factory=list)
     external: list[str] = field(default_factory=list)
     refused: dict[str, ToolResult] = field(default_factory=dict)
+    copies: Mapping[str, str] = field(default_factory=dict)
 
-    def merged(self, call_ids: Iterable[str], results: Sequence[ToolResult]) -> list[JSONObject]:
-        """The record's entries, in call order, of all calls but the external ones; `results` are those of `calls`."""
-        known = dict(self.refused)
-        known.update((str(call.call_id), result) for call, result in zip(self.calls, results, strict=True))
-        return [entry_of(call_id, known[call_id]) for call_id in call_ids if call_id in known]
+    def merged(
+        self, call_ids: Iterable[str], results: Sequence[ToolResult], known: Mapping[str, JSONObject]
+    ) -> list[JSONObject]:
+        """The record's entries, in call order, of all calls but those that wait for somebody outside.
+
+        `results` are those of `calls`, `known` the entries of calls that were answered before.
+        """
+        found = {call_id: entry_of(call_id, result) for call_id, result in self.refused.items()}
+        for call, result in zip(self.calls, results, strict=True):
+            found[str(call.call_id)] = entry_of(str(call.call_id), result)
+        sources = {**known, **found}
+        found |= {again: copy_of(sources[first], again) for again, first in self.copies.items() if first in sources}
+        return [found[call_id] for call_id in call_ids if call_id in found]
+
+    def waiting(self, already: Container[str]) -> list[str]:
+        """The calls that begin to wait for somebody outside, and those that say the same as one that waits."""
+        copies = (again for again, first in self.copies.items() if first in self.external or first in already)
+        return [*self.external, *copies]
 
 
-def plan(message: Message, call_ids: Sequence[str], tools: ToolSelection, limits: Limits, calls_before: int) -> Plan:
-    """Decide about these calls of a message, in decision 4's order: call limit, unknown tool, arguments, split.
+def plan(
+    message: Message,
+    call_ids: Sequence[str],
+    tools: ToolSelection,
+    limits: Limits,
+    *,
+    calls_before: int,
+    known: Container[str] = (),
+) -> Plan:
+    """Decide about these calls of a message, in decision 4's order: duplicates, conflict, limit, unknown, arguments.
 
-    `calls_before` counts the calls that earlier messages made. The engine checks the arguments of its calls itself.
+    `calls_before` counts the calls that earlier messages made; `known` are those of this one that have a result or
+    wait for one, so that an equal call can share it. The engine checks the arguments of its calls itself.
     """
-    over = surplus(call_ids_of(message), limits, calls_before)
-    planned = Plan()
-    for parsed in parse_calls(message, tools.names):
+    parsed_calls = parse_calls(message, tools.names)
+    # A first one that the caller answered in the history itself has no result here to share.
+    sharing = {*call_ids}
+    copies = {again: first for again, first in duplicates(parsed_calls).items() if first in sharing or first in known}
+    unique = [parsed for parsed in parsed_calls if parsed.call_id not in copies]
+    clash = conflicts(unique, tools.takes_control)
+    over = surplus([parsed.call_id for parsed in unique], limits, calls_before)
+    planned = Plan(copies={again: first for again, first in copies.items() if again in call_ids})
+    for parsed in unique:
         if parsed.call_id not in call_ids:
             continue
-        if parsed.call_id in over.call_ids:
+        if parsed.call_id in clash:
+            planned.refused[parsed.call_id] = _refusal(parsed, tools, ErrorType.conflict, clash[parsed.call_id])
+        elif parsed.call_id in over.call_ids:
             planned.refused[parsed.call_id] = _refusal(parsed, tools, ErrorType.limit, over.message)
-        elif parsed.is_unknown:
+        elif not tools.offers(parsed.wire_name):
             planned.refused[parsed.call_id] = _refusal(parsed, tools, ErrorType.unknown_tool, _unknown(parsed, tools))
         elif problem := parsed.problem or _external_problem(parsed, tools):
             planned.refused[parsed.call_id] = _refusal(parsed, tools, ErrorType.validation, problem)
-        elif parsed.call is not None and parsed.call.qualified_name in tools.external:
+        elif parsed.call is not None and tools.external(parsed.call):
             planned.external.append(parsed.call_id)
         elif parsed.call is not None:
             planned.calls.append(parsed.call)
@@ -64,14 +100,14 @@ def refuse_all(
 
 
 def entry_of(call_id: str, result: ToolResult) -> JSONObject:
-    """A result in the record's form."""
+    """A result in the record's form; how it came about is in its metadata (rule U17)."""
     return {
         "call_id": call_id,
         "name": result.name,
         "result": result.result,
         "error": result.error,
         "error_type": None if result.error_type is None else result.error_type.value,
-        "metadata": result.metadata,
+        "metadata": result.metadata | {DEBUG: result.debug} if result.debug else result.metadata,
     }
 
 
@@ -82,10 +118,9 @@ def _refusal(parsed: ParsedCall, tools: ToolSelection, error_type: ErrorType, me
 
 def _external_problem(parsed: ParsedCall, tools: ToolSelection) -> str:
     """What is wrong with the arguments of an external call: nobody pauses for a call that cannot be answered."""
-    name = parsed.call.qualified_name if parsed.call else ""
-    if name not in tools.external:
+    if parsed.call is None or not tools.external(parsed.call):
         return ""
-    overloads = [tool for tool in tools.tools if tool.qualified_name == name]
+    overloads = [tool for tool in tools.tools if tool.qualified_name == parsed.call.qualified_name]
     told = [problems(compiled(tool.parameters), parsed.arguments) for tool in overloads]
     return "" if "" in told else "; or ".join(told)
 

@@ -35,6 +35,14 @@ class ToolChoiceInvalid(ConversationError, ValueError):
     """A job's `tool_choice` that names no tool it is offered."""
 
 
+class ToolsInvalid(ConversationError, ValueError):
+    """Tools that cannot be offered: one twice, or one that is not known."""
+
+
+class ParametersInvalid(ConversationError, ValueError):
+    """Parameters that no request to a model may carry."""
+
+
 class CheckpointUnusable(ConversationError, ValueError):
     """Bytes that are no checkpoint of this version, or damaged, or out of order (rule F38)."""
 

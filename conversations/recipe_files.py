@@ -13,11 +13,12 @@ from conversations.errors import RecipeInvalid
 from conversations.messages import JSONObject
 from conversations.models.settings import ModelSettings, WeightedModel
 from conversations.places import Place, followed
-from conversations.recipe import Recipe, find_references
+from conversations.recipe import Recipe, blocks_with_references, find_references
 from conversations.recipe_source import RecipeSource
 from conversations.recipe_toml import read_toml
 from conversations.recipe_yaml import read_yaml
 from conversations.references import BROKEN, SPELLING, broken_references_in, resolve_references
+from conversations.user_settings import UserSettings
 from engines.errors import ConfigurationInvalid
 from engines.nearest import hint
 from engines.plain import canonical
@@ -97,7 +98,7 @@ def _checked(source: RecipeSource) -> Recipe:
         recipe = Recipe.model_validate(source.data)
     except ValidationError as error:
         raise _first_of(list(_explained(source, error))) from None
-    blocks = {"model": source.data["model"], "tools": source.data.get("tools")}
+    blocks = blocks_with_references(source.data)
     if broken := [source.invalid(place, BROKEN, hint=SPELLING) for place in broken_references_in(blocks)]:
         raise _first_of(broken)
     return recipe
@@ -142,7 +143,7 @@ def _known_keys(place: Place) -> list[str]:
     """The keys of the block at this path, found in the models that check it."""
     model: type[BaseModel] | None = Recipe
     for step in place:
-        if model is Recipe and step == "model":
+        if model in {Recipe, UserSettings} and step == "model":
             model = ModelSettings
         elif model is ModelSettings and step == "routes":
             model = WeightedModel

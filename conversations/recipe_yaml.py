@@ -18,7 +18,7 @@ MOST_VALUES = 200_000
 # `{api_key: ${KEY}}` is what people write, but in there YAML takes the braces for its own. So, while YAML looks, a
 # reference's braces are other characters: two that nobody uses, one for one, so that every column stays what it is.
 _OPEN, _CLOSE = "\ue0f0", "\ue0f1"
-_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*(?::-[^}\n]*)?)\}")
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*+(?::-(?:[^}$\n]|\$(?!\{))*+)?)\}")
 _DISGUISED = re.compile(rf"\${_OPEN}([^{_CLOSE}]*){_CLOSE}")
 
 

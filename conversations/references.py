@@ -12,7 +12,8 @@ from conversations.places import Place, written
 FILE_PREFIX = "file:"
 MOST_FILE_BYTES = 64 << 10
 
-_TOKEN = re.compile(r"\$\$\{|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}|\$\{")
+# A default holds no other reference: looking for its end beyond the next one would take quadratic time (rule S16).
+_TOKEN = re.compile(r"\$\$\{|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>(?:[^}$]|\$(?!\{))*+))?\}|\$\{")
 _ESCAPED, _OPENING = "$${", "${"
 BROKEN = "`${` begins no reference"
 SPELLING = "write ${NAME} or ${NAME:-default}, and $${ for the characters themselves"

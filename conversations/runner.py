@@ -4,23 +4,25 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
-from conversations import answers, edits
-from conversations.errors import HistoryInvalid, RunnerUsed
-from conversations.history import answers_after, call_ids_in, mended, with_unique_call_ids
-from conversations.messages import JSONObject, Message, call_ids_of
-from conversations.models.model import Model, ModelRequest
+from conversations import edits
+from conversations.asking import Asking, checked_parameters
+from conversations.errors import RunnerUsed
+from conversations.history import call_ids_in, mended, with_unique_call_ids
+from conversations.messages import Message, call_ids_of
+from conversations.models.model import Model
+from conversations.offered import OfferedTools
 from conversations.policy.limits import Limits
+from conversations.resolving import Resolver
 from conversations.selection import ToolSelection
+from conversations.simulated_user import SimulatedUser
 from conversations.state import AWAITING_TOOL_RESULTS, ERROR, State
-from conversations.steps import AskModel, Finish, Pause, RefuseCalls, RunCalls, Step, failure, next_step
+from conversations.steps import AskModel, AskUser, Finish, Pause, RefuseCalls, RunCalls, Step, failure, next_step
 from conversations.time_budget import TimeBudget
-from conversations.wire.openai import parse_calls, result_message
-from engines.chance import derive_seed
 from engines.engine import ToolEngine
 from engines.errors import TurnAborted
-from engines.tool import ToolCall, ToolResult
+from engines.tool import Tool, ToolCall, ToolResult
 
-_SEED_RANGE = 2**31  # some model servers take no larger seed
+_AS_BEFORE: Any = object()
 
 
 class ToolRunner:
@@ -43,24 +45,38 @@ class ToolRunner:
         seed: int = 0,
         tool_choice: Any = None,
         conversation_id: str | None = None,
+        simulated_user: SimulatedUser | None = None,
+        catalogue: Iterable[Tool] = (),
     ) -> None:
         """`session_id` is the engine's; `conversation_id` is what the model server sees, the same in every attempt.
 
+        `catalogue` holds tools that are not offered, but may be added by name; the engine knows them too.
         HistoryInvalid when `state.messages` cannot be mended; ToolChoiceInvalid for a tool that is not offered.
         """
         self.state = state
-        self._model, self._engine, self._session_id = model, engine, session_id
-        self._conversation_id = conversation_id if conversation_id is not None else session_id
-        self._tools, self._limits, self._seed = tools, limits, seed
-        self._tool_choice = tools.choice(tool_choice)
-        self._entries = {entry["call_id"]: entry for entry in state.tool_results}
-        self._failed = {entry["call_id"] for entry in state.tool_results if entry["error"] is not None}
-        self._memory: dict[str, Any] = {}  # what the model's client makes of the history
+        self._user, self._limits, self._time = simulated_user, limits, TimeBudget(limits.max_seconds)
+        self._offered = OfferedTools(tools, state, catalogue=catalogue)
+        self._asking = Asking(
+            model,
+            state,
+            self._offered,
+            tool_choice=tool_choice,
+            seed=seed,
+            conversation_id=conversation_id if conversation_id is not None else session_id,
+        )
+        self._resolver = Resolver(
+            state,
+            self._offered.now,
+            engine=engine,
+            session_id=session_id,
+            limits=limits,
+            time=self._time,
+            was_forced=self._asking.was_forced,
+        )
         if (history := mended(state.messages)) != state.messages:
             state.replace(history)
-        self._taken = call_ids_in(state.messages) | self._entries.keys()
+        self._taken = call_ids_in(state.messages) | self._resolver.entries.keys()
         self._held: Message | None = None  # the assistant message that the caller is looking at
-        self._time = TimeBudget(limits.max_seconds)
         self._is_used = False
 
     def __aiter__(self) -> AsyncIterator[Message]:
@@ -93,35 +109,72 @@ class ToolRunner:
         """
         self._take_over(edits.replaced(self.state.messages, self._held, messages), keeps_encodings=False)
 
-    async def tool_messages(self) -> list[Message]:
-        """The answers to the calls of the yielded message, which run now unless they ran before (rules A4, A6)."""
+    def set_params(
+        self,
+        *,
+        messages: Sequence[Message] | None = None,
+        tools: Sequence[Tool | str] | None = None,
+        tool_choice: Any = _AS_BEFORE,
+        **sampling: Any,
+    ) -> None:
+        """Change what the next requests say: what is offered, `temperature`, `top_p`, `max_tokens`, `stop`, `extra`.
+
+        A mutation like the others (rule A7): a yielded text is taken back, and the model is asked anew; calls that
+        wait for their results get them first. What is said here holds for the rest of the conversation, also after it
+        was resumed; of a `tool_choice` that goes for this runner. An error (ParametersInvalid, ToolsInvalid,
+        ToolChoiceInvalid, HistoryInvalid) changes nothing of what it names.
+        """
+        parameters = checked_parameters(sampling)
+        if tools is not None:
+            self._offered.replace(tools)
+            self._follow_offer()
+        if tool_choice is not _AS_BEFORE:
+            self._asking.choose(tool_choice)
+        if parameters:
+            self.state.note_parameters(parameters)
+        if messages is None:
+            self.append_messages()
+        else:
+            self.set_messages(messages)
+
+    def add_tools(self, *tools: Tool | str) -> None:
+        """Offer more tools from the next request on (rule A16); by name: one that was removed, or of the catalogue.
+
+        ToolsInvalid for one that is offered already (rule A17), and for a name that nothing has. No change of the
+        history: the yielded message stays.
+        """
+        self._offered.add(tools)
+        self._follow_offer()
+
+    def remove_tools(self, *names: str) -> None:
+        """Offer these no more: a call of one is from now on a call of an unknown tool (rule A16)."""
+        self._offered.remove(names)
+        self._follow_offer()
+
+    async def tool_response(self) -> list[Message]:
+        """The answers to the calls of the yielded message, which run now unless they ran before (rules A4, A6).
+
+        A call runs once, however often it is asked for and whatever the history becomes in between.
+        """
         step = self._next_step()
         if self._held is None or not isinstance(step, RunCalls | RefuseCalls):
             return []
         await self._resolve(step)
-        return [self._tool_message(call_id) for call_id in call_ids_of(self._held) if call_id in self._entries]
+        known = self._resolver.entries
+        return [self._resolver.message_for(call_id) for call_id in call_ids_of(self._held) if call_id in known]
 
     def pending_calls(self) -> list[ToolCall]:
         """The external calls that a paused conversation waits for."""
         step = self._next_step()
-        if not isinstance(step, Pause):
-            return []
-        parsed = parse_calls(self.state.messages[step.pending.index], self._tools.names)
-        return [each.call for each in parsed if each.call is not None and each.call_id in step.pending.call_ids]
+        return self._resolver.pending_calls(step.pending) if isinstance(step, Pause) else []
 
     def answer(self, results: Iterable[ToolResult]) -> None:
         """Give results of external calls, in any order; a second result for one call is ignored (rule S8).
 
         HistoryInvalid, before anything is changed, for a call that nobody waits for.
         """
-        given = {result.call_id: result for result in results if result.call_id not in self._entries}
         step = self._next_step()
-        pending = step.pending.call_ids if isinstance(step, Pause) else ()
-        if strangers := [call_id for call_id in given if call_id not in pending]:
-            raise HistoryInvalid(f"no external call waits for a result of {strangers[0]!r}; pending: {list(pending)}")
-        if isinstance(step, Pause):
-            self._keep([answers.entry_of(call_id, given[call_id]) for call_id in pending if call_id in given])
-            self._insert_answers(self.state.messages[step.pending.index])
+        self._resolver.answer(step.pending if isinstance(step, Pause) else None, results)
 
     # The loop
 
@@ -136,10 +189,13 @@ class ToolRunner:
                         self._held = reply
                         yield reply
                         self._held = None
+                case AskUser():
+                    if (said := await self._time.within(self._user_speaks())) is not None:
+                        yield said
                 case RunCalls() | RefuseCalls() as step:
                     made_by = self.state.messages[step.batch.index]
                     await self._resolve(step)
-                    for message in self._while_unedited(self._insert_answers(made_by)):
+                    for message in self._while_unedited(self._resolver.insert_answers(made_by)):
                         yield message
                 case Pause() | Finish() as step:
                     self._end(step)
@@ -163,19 +219,7 @@ class ToolRunner:
         """Append the model's reply; None when time ran out."""
         state = self.state
         state.settled = len(state.messages)
-        offered = self._tools if step.with_tools and self._tools.tools else None
-        request = ModelRequest(
-            messages=state.messages,
-            encoded_messages=state.encoded_messages(),
-            tools=offered.native if offered else None,
-            encoded_tools=offered.encoded if offered else None,
-            tool_choice=self._choice_now(step) if offered else None,
-            seed=derive_seed(self._seed, "turn", state.turns) % _SEED_RANGE,
-            session_id=self._conversation_id,
-            failed_call_ids=self._failed,
-            memory=self._memory,
-        )
-        reply = await self._time.within(self._model.ask(request))
+        reply = await self._time.within(self._asking.ask(step, self._resolver.failed))
         if reply is None:
             return None
         message = with_unique_call_ids(reply.message, self._taken, str(len(state.messages)))
@@ -188,29 +232,22 @@ class ToolRunner:
         )
         return message
 
-    def _choice_now(self, step: AskModel) -> Any:
-        """A choice that forces a call holds for the first request only (rule U6): else the loop would never end."""
-        return self._tool_choice if step.is_first or self._tool_choice in ("auto", "none") else None
+    async def _user_speaks(self) -> Message | None:
+        """Append what the simulated user says; None when it is done."""
+        if self._user is None:
+            raise RuntimeError("limits.user is set, but there is no simulated user")
+        said = await self._user.speak(self.state)
+        if said is not None:
+            self.state.append(said)
+        return said
 
     async def _resolve(self, step: RunCalls | RefuseCalls) -> None:
         """Find a result for each open call of the batch; `on_error: raise` ends before the turn (decision 2)."""
         made_by = self.state.messages[step.batch.index]
-        call_ids = [call_id for call_id in step.batch.call_ids if call_id not in self._entries]
-        if not call_ids:
-            return
-        if isinstance(step, RefuseCalls):
-            self._keep(answers.refuse_all(made_by, call_ids, self._tools, step.error_type, step.reason))
-            return
-        answered_here = sum(call_id in self._entries for call_id in call_ids_of(made_by))
-        plan = answers.plan(made_by, call_ids, self._tools, self._limits, self.state.tool_calls - answered_here)
         try:
-            results = await self._time.within(self._engine.execute(self._session_id, plan.calls)) if plan.calls else []
+            await self._resolver.resolve(step)
         except TurnAborted as aborted:
             self._abandon_turn(made_by, str(aborted))
-            return
-        if results is not None:
-            self._keep(plan.merged(call_ids, results))
-            self.state.wait_for(plan.external)
 
     def _abandon_turn(self, made_by: Message, cause: str) -> None:
         index = edits.index_of(made_by, self.state.messages)
@@ -218,24 +255,9 @@ class ToolRunner:
             self.state.remove(index)
         self.state.finish(ERROR, failure("tool_failed", cause))
 
-    def _keep(self, entries: Sequence[JSONObject]) -> None:
-        self.state.append_results(entries)
-        self._entries.update((entry["call_id"], entry) for entry in entries)
-        self._failed.update(entry["call_id"] for entry in entries if entry["error"] is not None)
-
-    def _insert_answers(self, made_by: Message) -> list[Message]:
-        """Put the answers known so far behind their message; what was added."""
-        index = edits.index_of(made_by, self.state.messages)
-        if index is None:
-            return []
-        present = answers_after(self.state.messages, index)
-        new = [call_id for call_id in call_ids_of(made_by) if call_id in self._entries and call_id not in present]
-        added = {call_id: self._tool_message(call_id) for call_id in new}
-        self.state.answer(index, added)
-        return list(added.values())
-
-    def _tool_message(self, call_id: str) -> Message:
-        return result_message(call_id, ToolResult.from_dict(self._entries[call_id]))
+    def _follow_offer(self) -> None:
+        self._resolver.tools = self._offered.now
+        self._asking.follow_offer()
 
     def _take_over(self, history: list[Message], *, keeps_encodings: bool) -> None:
         """Make this the history; the encodings of its first messages stay, as far as they are the same objects."""

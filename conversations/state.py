@@ -10,9 +10,10 @@ from conversations.encoding import encode_json
 from conversations.errors import CheckpointUnusable
 from conversations.history import answers_after, call_ids_in
 from conversations.messages import JSONObject, Message, call_ids_of
+from conversations.policy.dedup import DUPLICATE_OF
 from conversations.wire.names import WireNames
 from conversations.wire.openai import parse_calls
-from engines.tool import ToolResult
+from engines.tool import ToolCall, ToolResult
 
 COMPLETED = "completed"
 AWAITING_TOOL_RESULTS = "awaiting_tool_results"
@@ -21,6 +22,7 @@ CANCELLED = "cancelled"
 
 _NUMBERS = ("turns", "tool_calls", "input_tokens", "output_tokens")
 _OUTCOME = ("status", "error", "finish_reason", "started_at", "pending")
+_SELDOM = ("user", "offered", "parameters")  # written when there is something to write
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,8 @@ class State:
     """One conversation. Read its lists; change them only through its methods, which keep the encodings true.
 
     `tool_results` holds the record's entries `{call_id, name, result, error, error_type, metadata}`; `turns` counts
-    model calls, `tool_calls` answered calls, `edits` how often the history was changed instead of grown; `error` is
-    `{type, message}`; `status` is None until the end.
+    model calls, `tool_calls` answered calls (equal ones of a batch once), `edits` how often the history was changed
+    instead of grown; `error` is `{type, message}`; `status` is None until the end.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -55,6 +57,9 @@ class State:
     finish_reason: str | None = None
     started_at: str | None = None
     pending: list[str] = field(default_factory=list)  # call ids that somebody outside will answer
+    user: JSONObject = field(default_factory=dict)  # what the simulated user keeps: turns, tokens, its own history
+    offered: JSONObject = field(default_factory=dict)  # tools added and removed since the beginning
+    parameters: JSONObject = field(default_factory=dict)  # what a caller says of sampling, over the model's settings
     settled: int = field(default=0, compare=False)  # a cache: every call before this message index is answered
     _encoded: list[bytes] = field(default_factory=list, repr=False, compare=False)
     _encoded_results: list[bytes] = field(default_factory=list, repr=False, compare=False)
@@ -78,7 +83,7 @@ class State:
         """Keep results of tool calls in the record's form; their messages are added separately."""
         if entries:
             self.tool_results.extend(entries)
-            self.tool_calls += len(entries)
+            self.tool_calls += sum(DUPLICATE_OF not in entry["metadata"] for entry in entries)
             if self.pending:
                 answered = {entry["call_id"] for entry in entries}
                 self.pending = [call_id for call_id in self.pending if call_id not in answered]
@@ -89,6 +94,34 @@ class State:
         if call_ids:
             self.pending = [*self.pending, *call_ids]
             self.revision += 1
+
+    def note_user(self, **kept: Any) -> None:
+        """Keep something of the simulated user."""
+        self.user |= kept
+        self.revision += 1
+
+    def note_offered(self, changes: JSONObject) -> None:
+        """Keep which tools were added and removed."""
+        self.offered = changes
+        self.revision += 1
+
+    def note_parameters(self, parameters: JSONObject) -> None:
+        """Keep what requests say of sampling from now on."""
+        self.parameters = self.parameters | parameters
+        self.revision += 1
+
+    def count_user_call(self, input_tokens: int, output_tokens: int) -> None:
+        """Count a call of the simulated user's model: its tokens are not the assistant's."""
+        for name, more in (("model_calls", 1), ("input_tokens", input_tokens), ("output_tokens", output_tokens)):
+            self.user[name] = self.user.get(name, 0) + more
+        self.revision += 1
+
+    @property
+    def all_tokens(self) -> int:
+        """Every token of the conversation, the simulated user's too."""
+        user = self.user
+        own: int = user.get("input_tokens", 0) + user.get("output_tokens", 0)
+        return self.input_tokens + self.output_tokens + own
 
     def finish(self, status: str, error: JSONObject | None = None) -> None:
         """End the conversation."""
@@ -192,6 +225,7 @@ class State:
         }
         for name in (*_NUMBERS, *_OUTCOME):
             body[name] = getattr(self, name)
+        body |= {name: value for name in _SELDOM if (value := getattr(self, name))}
         return checkpoints.sealed(encode_json(body))
 
     @classmethod
@@ -201,17 +235,22 @@ class State:
 
     # For engines
 
-    def history_entries(self, names: WireNames) -> list[JSONObject]:
+    def history_entries(self, names: WireNames, user_names: WireNames | None = None) -> list[JSONObject]:
         """The engine's history, `[{"call", "result"}]`: the calls that reached it, in the order of their results.
 
-        Calls whose message a caller took out of the history are gone from it, and with them their arguments.
+        Calls whose message a caller took out of the history are gone from it, and with them their arguments. Those of
+        the simulated user, whose tools `user_names` knows, stand where they were made.
         """
         calls = {parsed.call_id: parsed.call for message in self.messages for parsed in parse_calls(message, names)}
-        return [
-            {"call": call.to_dict(), "result": ToolResult.from_dict(entry).to_dict()}
-            for entry in self.tool_results
-            if NOT_RUN not in entry["metadata"] and (call := calls.get(entry["call_id"])) is not None
-        ]
+        asides = self.user.get("asides", ()) if user_names is not None else ()
+        entries: list[JSONObject] = []
+        for position in range(len(self.tool_results) + 1):
+            for aside in asides:
+                if aside["results_before"] == position and user_names is not None:
+                    own = {parsed.call_id: parsed.call for parsed in parse_calls(aside["messages"][0], user_names)}
+                    entries += _performed(aside["entries"], own)
+            entries += _performed(self.tool_results[position : position + 1], calls)
+        return entries
 
     def _take_over(self, body: JSONObject) -> None:
         """Continue with a delta's body; CheckpointUnusable, and no change, when it does not continue this state."""
@@ -228,6 +267,8 @@ class State:
         self.tool_results.extend(body["tool_results"])
         for name in ("revision", "edits", *_NUMBERS, *_OUTCOME):
             setattr(self, name, body[name])
+        for name in _SELDOM:
+            setattr(self, name, body.get(name, {}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +292,15 @@ def restored(deltas: Iterable[bytes], *, start: State | None = None) -> Restored
                 return Restored(state, used, str(unusable))
         used += 1
     return Restored(state, used)
+
+
+def _performed(entries: Sequence[JSONObject], calls: Mapping[str, ToolCall | None]) -> list[JSONObject]:
+    """What an engine's history holds of these results."""
+    return [
+        {"call": call.to_dict(), "result": ToolResult.from_dict(entry).to_dict()}
+        for entry in entries
+        if not entry["metadata"].keys() & {NOT_RUN, DUPLICATE_OF} and (call := calls.get(entry["call_id"])) is not None
+    ]
 
 
 def _encoded_through(values: Sequence[Any], encoded: list[bytes]) -> list[bytes]:

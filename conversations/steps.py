@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from conversations.history import OpenCalls, first_open_calls
-from conversations.messages import JSONObject
+from conversations.messages import JSONObject, Message
+from conversations.policy.conflict import TOOK_CONTROL
 from conversations.policy.limits import Limits
 from conversations.state import AWAITING_TOOL_RESULTS, COMPLETED, ERROR, State
 from engines.tool import ErrorType
@@ -19,6 +20,11 @@ class AskModel:
 
     with_tools: bool = True
     is_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AskUser:
+    """Let the simulated user speak."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,7 @@ class Finish:
     error: JSONObject | None = None
 
 
-Step = AskModel | RunCalls | RefuseCalls | Pause | Finish
+Step = AskModel | AskUser | RunCalls | RefuseCalls | Pause | Finish
 
 
 def next_step(state: State, limits: Limits, *, is_out_of_time: bool = False) -> Step:
@@ -63,7 +69,10 @@ def next_step(state: State, limits: Limits, *, is_out_of_time: bool = False) -> 
     if batch is not None:
         return _out_of_time(batch, limits) if is_out_of_time else _answer(batch, state, limits)
     if (ended := _ended_by_model(state)) is not None:
-        return ended
+        goes_on = ended.status == COMPLETED and not is_out_of_time and _exhausted(state, limits) is None
+        return AskUser() if goes_on and limits.user is not None and limits.user.speaks_again(state.user) else ended
+    if limits.user is not None and limits.user.opens and not any(each.get("role") == "user" for each in state.messages):
+        return AskUser()
     if is_out_of_time:
         return Finish(ERROR, failure("budget", f"more than {limits.max_seconds} seconds (limits.max_seconds)"))
     if (error := _exhausted(state, limits)) is not None:
@@ -106,14 +115,22 @@ def _ended_by_model(state: State) -> Finish | None:
         return Finish(ERROR, failure(kind, "the model's reply was cut off at its token limit; raise model.max_tokens"))
     if last.get("role") == "assistant" and state.finish_reason != PAUSED_BY_MODEL:
         return Finish(COMPLETED)
-    return None
+    return Finish(COMPLETED) if _was_taken_over(last, state) else None
+
+
+def _was_taken_over(last: Message, state: State) -> bool:
+    """Whether the last message is the answer of a tool that took control (rule U12)."""
+    if last.get("role") != "tool" or not state.tool_results:
+        return False
+    entry = state.tool_results[-1]
+    return TOOK_CONTROL in entry["metadata"] and entry["call_id"] == last.get("tool_call_id")
 
 
 def _exhausted(state: State, limits: Limits) -> JSONObject | None:
     """The limit that forbids another model call."""
     if state.turns >= limits.max_turns:
         return failure("max_turns", f"no final answer after {limits.max_turns} turns; raise conversation.max_turns")
-    tokens = state.input_tokens + state.output_tokens
+    tokens = state.all_tokens
     if limits.max_total_tokens is not None and tokens >= limits.max_total_tokens:
         return failure("budget", f"{tokens} tokens used of {limits.max_total_tokens} (limits.max_total_tokens)")
     if limits.max_total_tool_calls is not None and state.tool_calls > limits.max_total_tool_calls:

@@ -88,7 +88,7 @@ class AnthropicModel:
             input_tokens=sum(reply.input_tokens for reply in replies),
             output_tokens=sum(reply.output_tokens for reply in replies),
             model=first.model,
-            alternatives=tuple(Alternative(reply.message) for reply in replies),
+            alternatives=tuple(Alternative(reply.message, None, reply.finish_reason) for reply in replies),
         )
 
     def body_of(self, request: ModelRequest) -> bytes:
@@ -96,12 +96,15 @@ class AnthropicModel:
         turns = request.memory.setdefault("anthropic", Turns())
         turns.take(request.messages, request.failed_call_ids)
         mark = self._settings.prompt_cache
-        parts = [self._prefix]
+        parts = [_static_prefix(self._settings.saying(request.parameters)) if request.parameters else self._prefix]
         if request.response_format is not None:
             parts += b',"tools":[', encode_json(_answer_tool(request.response_format)), b"]"
             parts += b',"tool_choice":', orjson.dumps({"type": "tool", "name": ANSWER_TOOL})
         elif request.tools:
-            parts += b',"tools":', _encoded_tools(request.encoded_tools or encode_json(request.tools), mark)
+            parts += (
+                b',"tools":',
+                _encoded_tools(request.encoded_tools or encode_json(request.tools), request.encoded_extras, mark),
+            )
             if (choice := tool_choice_of(request.tool_choice)) is not None:
                 parts += b',"tool_choice":', orjson.dumps(choice)
         if any(turns.system):
@@ -161,10 +164,11 @@ def _static_prefix(settings: ModelSettings) -> bytes:
 
 
 @lru_cache(maxsize=_KEPT_TOOLS)
-def _encoded_tools(encoded: bytes, mark_cache: bool) -> bytes:  # noqa: FBT001 - a key of the cache
+def _encoded_tools(encoded: bytes, extras: bytes, mark_cache: bool) -> bytes:  # noqa: FBT001 - a key of the cache
     """A selection's tools, translated once for all conversations that offer them."""
-    tools = [encode_json(tool) for tool in tool_definitions_of(orjson.loads(encoded))]
-    if mark_cache and tools:
+    definitions = tool_definitions_of(orjson.loads(encoded), orjson.loads(extras or b"{}"))
+    tools = [encode_json(tool) for tool in definitions]
+    if mark_cache and tools and not any("cache_control" in each for each in definitions):
         tools[-1] = tools[-1][:-1] + b"," + CACHED + b"}"
     return b"[" + b",".join(tools) + b"]"
 

@@ -7,6 +7,7 @@ from itertools import accumulate
 import structlog
 
 from conversations.errors import ModelError
+from conversations.models.candidates import CandidatesModel
 from conversations.models.model import Model, ModelReply, ModelRequest
 from engines.chance import derive_seed
 
@@ -46,6 +47,13 @@ class FallbackModel:
             except ModelError as error:
                 log.info("asking the fallback model", failed=model.model_id, type=error.type)
         return await last.ask(request)
+
+
+def model_id_for(model: Model, session_id: str) -> str:
+    """The name of the model that a conversation is played by."""
+    while isinstance(model, CandidatesModel):
+        model = model.inner
+    return model.of(session_id).model_id if isinstance(model, WeightedModels) else model.model_id
 
 
 class WeightedModels:

@@ -152,6 +152,11 @@ class Exchange:
             case ConnectError() if "certificate" in cause.lower():
                 way_out = "set ca_file to the CA that signed it, or base_url to the name it was made for"
                 return ModelUnavailable(f"{self.place}: TLS failed: {cause}; {way_out}", retryable=False)
+            case ConnectError() if "fatal alert" in cause.lower():
+                way_out = (
+                    "the server refuses this client: it needs TLS 1.2 or later, and perhaps client_certificate_file"
+                )
+                return ModelUnavailable(f"{self.place}: TLS failed: {cause}; {way_out}", retryable=False)
             case ConnectError():
                 return ModelUnavailable(f"{self.place}: connection failed: {cause}; is the server up at this address?")
             case DecodeError():

@@ -1,6 +1,6 @@
 """The contract of a language model: one request, one reply or one ModelError; every variant passes one test suite."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -13,8 +13,9 @@ class ModelRequest:
 
     `encoded_messages` and `encoded_tools` are the same values already as JSON bytes, for variants that send them;
     without them the variant encodes by itself. `session_id` names the conversation: stable over its calls.
-    `failed_call_ids` are the calls of the history whose result is an error. `memory` is the conversation's: a variant
-    keeps there what it made of the history, so that it translates each message once.
+    `failed_call_ids` are the calls of the history whose result is an error. `encoded_extras` is what Anthropic's tool
+    definitions take beyond OpenAI's; `parameters` (see `Sampling`) stand over the model's own settings. `memory` is the
+    conversation's: a variant keeps there what it made of the history, so that it translates each message once.
     """
 
     messages: list[Message]
@@ -28,15 +29,21 @@ class ModelRequest:
     seed: int | None = None
     session_id: str = ""
     failed_call_ids: Collection[str] = ()
+    encoded_extras: bytes = b""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     memory: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """One of several candidates; `logprob` is the sum over its tokens, None when the server does not say."""
+    """One of several candidates; `logprob` is the sum over its tokens, None when the server does not say.
+
+    `finish_reason` is empty where the message itself tells it (calls, or a text).
+    """
 
     message: Message
     logprob: float | None = None
+    finish_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,9 @@ from conversations.messages import JSONObject, Message, assistant, text_of, tool
 from conversations.models.fake_json import fake_document
 from conversations.models.fake_values import names_number, snake
 from conversations.models.model import Alternative, ModelReply, ModelRequest
-from conversations.models.offline_texts import answer_from_results, plain_answer, thing_of
+from conversations.models.offline_texts import answer_from_results, plain_answer, thing_of, user_line
 from conversations.models.settings import ModelSettings, OfflineSettings
+from conversations.user_settings import PLAYS_USER
 from engines.chance import derive_seed
 
 _MOST_ROUNDS = 3
@@ -182,6 +183,9 @@ def _final_text(request: ModelRequest, scene: _Scene, chance: Random) -> str:
         return orjson.dumps(document).decode()
     if wanted.get("type") == "json_object":
         return orjson.dumps(_plausible_object(scene, chance)).decode()
+    first = text_of(request.messages[0]) if request.messages else ""
+    if first.startswith(PLAYS_USER):
+        return user_line(first, scene.replies, chance)
     if scene.results:
         return answer_from_results(scene.results, chance)
     return plain_answer(scene.question, chance)

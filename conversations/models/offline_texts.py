@@ -7,6 +7,8 @@ from typing import Any
 
 import orjson
 
+from conversations.user_settings import GOAL_MARK
+
 _SHOWN_RESULTS = 3
 _SHOWN_FACTS = 4
 _SHOWN_CHARS = 160
@@ -32,7 +34,26 @@ _ADVICE = (
     "There are a few good options, and the differences between them are smaller than they look at first.",
     "A good first step is to write down what you already know and what is still open.",
 )
+_REQUESTS = ("Hello, could you help me with something?", "Hi! I have a question for you.")
+_FOLLOW_UPS = (
+    "Could you tell me a little more about that?",
+    "Thanks. Can you check that once more for me?",
+    "And what would you do in my place?",
+    "I see. Is there anything I should watch out for?",
+)
+_MOST_QUESTIONS = 3
 _ACKNOWLEDGEMENTS = ("Happy to help with that.", "Good question.", "Sure, let me explain.", "Of course.")
+
+
+def user_line(instructions: str, said_before: int, chance: Random) -> str:
+    """What the offline model says where it plays the user: the goal first, a few more questions, then the stop."""
+    goal = next((line.removeprefix(GOAL_MARK) for line in instructions.splitlines() if line.startswith(GOAL_MARK)), "")
+    if said_before == 0:
+        return f"Hello! I have a request. {goal}".strip() if goal else chance.choice(_REQUESTS)
+    if said_before > chance.randint(1, _MOST_QUESTIONS):
+        stop = re.search(r"write (\S+) and nothing else", instructions)
+        return stop[1] if stop else ""
+    return chance.choice(_FOLLOW_UPS)
 
 
 def answer_from_results(results: Sequence[tuple[str, str]], chance: Random) -> str:

@@ -71,7 +71,7 @@ class OpenAICompatibleModel:
 
     def body_of(self, request: ModelRequest) -> bytes:
         """The request's JSON, put together from fragments: the static parts first and the same bytes each time."""
-        parts = [self._prefix]
+        parts = [_static_prefix(self._settings.saying(request.parameters)) if request.parameters else self._prefix]
         if request.tools:
             parts += b',"tools":', request.encoded_tools or encode_json(request.tools)
             if request.tool_choice is not None:

@@ -98,7 +98,7 @@ class OpenAISDKModel:
         return self._read(completion, request)
 
     def _arguments(self, request: ModelRequest) -> JSONObject:
-        settings = self._settings
+        settings = self._settings.saying(request.parameters)
         chosen = {
             "model": settings.model_name,
             "messages": request.messages,

@@ -94,7 +94,7 @@ def _read_choice(
         raise MalformedReply(f"{error.message}{ended}") from None
     if finish_reason in {"", "stop", "tool_calls"}:  # servers mix these up; the message itself knows
         finish_reason = "tool_calls" if "tool_calls" in message else "stop"
-    return Alternative(message, _summed_logprob(choice.get("logprobs"))), finish_reason
+    return Alternative(message, _summed_logprob(choice.get("logprobs")), finish_reason), finish_reason
 
 
 def _finish_reason(raw: Any) -> str:

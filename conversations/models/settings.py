@@ -55,7 +55,26 @@ class OfflineSettings(BaseModel):
     seed: int = 0
 
 
-class ModelSettings(BaseModel):
+class Sampling(BaseModel):
+    """How a model is to choose its words: what a recipe says for all requests, and a caller for the next ones."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    temperature: float | None = Field(default=None, ge=0)
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    max_tokens: int | None = Field(default=None, ge=1)
+    stop: str | tuple[str, ...] | None = None
+    extra: dict[str, Any] = {}
+
+    @field_validator("extra")
+    @classmethod
+    def _leaves_own_keys_alone(cls, extra: dict[str, Any]) -> dict[str, Any]:
+        if clash := sorted(_OWN_KEYS & extra.keys()):
+            raise ValueError(f"{', '.join(clash)}: set by the client itself; leave it out")
+        return extra
+
+
+class ModelSettings(Sampling):
     """One language model and how to reach it. Secrets never show in a repr or in an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -64,10 +83,6 @@ class ModelSettings(BaseModel):
     model: str = Field(default="", max_length=512)
     base_url: str = ""
     api_key: SecretStr | None = None
-    temperature: float | None = Field(default=None, ge=0)
-    top_p: float | None = Field(default=None, gt=0, le=1)
-    max_tokens: int | None = Field(default=None, ge=1)
-    stop: str | tuple[str, ...] | None = None
     reasoning: Literal["keep", "drop"] = "keep"
     stream: bool = False
     prompt_cache: bool = True
@@ -77,7 +92,6 @@ class ModelSettings(BaseModel):
     retry_cap_seconds: float = Field(default=120.0, ge=0)
     max_reply_bytes: int = Field(default=16 << 20, ge=1024)
     headers: dict[str, SecretStr] = {}
-    extra: dict[str, Any] = {}
     ca_file: Path | None = None
     client_certificate_file: Path | None = None
     verify_tls: bool = True
@@ -146,13 +160,6 @@ class ModelSettings(BaseModel):
             raise ValueError("holds characters that no header may hold")
         return SecretStr(stripped)
 
-    @field_validator("extra")
-    @classmethod
-    def _leaves_own_keys_alone(cls, extra: dict[str, Any]) -> dict[str, Any]:
-        if clash := sorted(_OWN_KEYS & extra.keys()):
-            raise ValueError(f"{', '.join(clash)}: set by the client itself; leave it out")
-        return extra
-
     @model_validator(mode="after")
     def _names_a_model(self) -> Self:
         if not self.model and self.provider != "offline":
@@ -167,6 +174,10 @@ class ModelSettings(BaseModel):
     def endpoint(self) -> str:
         """The base URL given, or the provider's own."""
         return self.base_url or DEFAULT_BASE_URLS.get(self.provider, "")
+
+    def saying(self, parameters: Mapping[str, Any]) -> Self:
+        """These settings with the values of a `Sampling` over them; what it leaves out stays."""
+        return self.model_copy(update=dict(parameters)) if parameters else self
 
     @property
     def model_name(self) -> str:

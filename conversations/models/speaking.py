@@ -28,6 +28,11 @@ _ERROR_TYPES: Mapping[type[ModelError], ErrorType] = MappingProxyType(
 )
 
 
+def error_type_of(error: ModelError) -> ErrorType:
+    """What a failing model is to whoever called the tool behind which it stands."""
+    return _ERROR_TYPES.get(type(error), ErrorType.execution)
+
+
 def speak_with(model: Model) -> Speak:
     """The model, open and shared, as something that simulates tools; its failures become ToolFailed."""
     return _Speaking(model)
@@ -59,8 +64,9 @@ class _Speaking:
         try:
             reply = await self._model.ask(request)
         except ModelError as error:
-            kind = _ERROR_TYPES.get(type(error), ErrorType.execution)
-            raise ToolFailed(kind, f"the model that simulates this tool failed: {error.message}") from error
+            raise ToolFailed(
+                error_type_of(error), f"the model that simulates this tool failed: {error.message}"
+            ) from error
         if not reply.alternatives:
             return [Utterance(text_of(reply.message), None, reply.input_tokens, reply.output_tokens)]
         first, *others = reply.alternatives

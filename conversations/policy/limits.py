@@ -1,8 +1,20 @@
 """How much a conversation may do, and which calls of a turn are over it (rules U10, A12, S6)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class UserLimits:
+    """How often a simulated user speaks; `opens`: also before the assistant does."""
+
+    max_user_turns: int
+    opens: bool = False
+
+    def speaks_again(self, kept: Mapping[str, Any]) -> bool:
+        """Whether it may say something more, by what the state keeps of it."""
+        return not kept.get("is_done") and int(kept.get("turns", 0)) < self.max_user_turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,6 +23,7 @@ class Limits:
 
     `max_turns` counts model calls over the conversation's whole life (rule S10), `max_tool_calls` the calls of one
     assistant message. With `on_max_turns="answer"` the last model call goes without tools, to end in a text (rule U20).
+    With a `user` a final text is not the end before that user is done; `max_total_tokens` counts its tokens too.
     """
 
     max_turns: int = 20
@@ -19,6 +32,7 @@ class Limits:
     max_total_tool_calls: int | None = None
     max_total_tokens: int | None = None
     max_seconds: float | None = None
+    user: UserLimits | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """Anthropic's Messages shapes: our history as its turns, its content blocks as a message of ours (E14, E15)."""
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -10,13 +11,18 @@ import orjson
 from conversations.encoding import encode_json
 from conversations.errors import MalformedReply
 from conversations.messages import JSONObject, Message, text_of, tool_calls_of
+from conversations.wire.names import WireNames
 from conversations.wire.openai import EMPTY_RESULT_TEXT, normalise_assistant
+from engines.tool import Tool
 
 # Content blocks of a reply that are neither text nor calls (thinking, what the server's own tools did): the server
 # wants them back as they were, so the history keeps them beside our own form of the message.
+# What a tool's metadata may say that this API knows and OpenAI's does not (rule A21).
+_EXTRA_KEYS = ("input_examples", "cache_control", "defer_loading")
 VERBATIM_KEY = "anthropic_content"
 CACHED = b'"cache_control":{"type":"ephemeral"}'
 _EMPTY_TEXT = "(empty)"
+_NONE: Mapping[str, JSONObject] = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -59,9 +65,19 @@ class Turns:
                 yield role, blocks
 
 
-def tool_definitions_of(tools: Iterable[JSONObject]) -> list[JSONObject]:
-    """OpenAI's function tools as `{name, description?, input_schema}`."""
-    return [_definition(tool["function"]) for tool in tools]
+def tool_definitions_of(tools: Iterable[JSONObject], extras: Mapping[str, JSONObject] = _NONE) -> list[JSONObject]:
+    """OpenAI's function tools as `{name, description?, input_schema}`, with what `tool_extras` found for them."""
+    return [_definition(tool["function"]) | extras.get(tool["function"]["name"], {}) for tool in tools]
+
+
+def tool_extras(tools: Iterable[Tool], names: WireNames) -> dict[str, JSONObject]:
+    """What the tools' metadata says for this API alone, by wire name: of overloads, what the first one says."""
+    extras: dict[str, JSONObject] = {}
+    for tool in tools:
+        own = {key: tool.metadata[key] for key in _EXTRA_KEYS if tool.metadata.get(key) is not None}
+        if own:
+            extras.setdefault(names.encode(tool.qualified_name), own)
+    return extras
 
 
 def tool_choice_of(choice: Any) -> JSONObject | None:

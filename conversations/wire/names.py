@@ -3,13 +3,15 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from engines.tool import TOOL_NAMESPACE_SEP, Tool
 
 WIRE_NAME_LENGTH = 64
 WIRE_SEPARATOR = "__"
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9_-]")
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class WireNames:
@@ -23,8 +25,19 @@ class WireNames:
 
     def __init__(self, tools: Iterable[Tool]) -> None:
         """Overloads (same qualified name, other schema) share one wire name."""
-        self._wire = _assigned({tool.qualified_name for tool in tools})
+        self._take(_assigned({tool.qualified_name for tool in tools}))
+
+    def _take(self, wire: dict[str, str]) -> None:
+        self._wire = wire
         self._qualified = {wire: qualified for qualified, wire in self._wire.items()}
+
+    def with_tool(self, tool: Tool) -> "WireNames":
+        """This table with one more tool; the names that a history may hold by now stay as they are."""
+        if tool.qualified_name in self._wire:
+            return self
+        extended = WireNames(())
+        extended._take(self._wire | _assigned({tool.qualified_name}, taken=self._qualified))
+        return extended
 
     def encode(self, qualified: str) -> str:
         """The wire name of a tool of this selection; KeyError for any other."""
@@ -47,14 +60,14 @@ def legal_name(name: str) -> str:
     return cleaned[:WIRE_NAME_LENGTH]
 
 
-def _assigned(qualified_names: set[str]) -> dict[str, str]:
+def _assigned(qualified_names: set[str], *, taken: Mapping[str, str] = _NOTHING) -> dict[str, str]:
     plain = {name: _FORBIDDEN.sub("_", name.replace(TOOL_NAMESPACE_SEP, WIRE_SEPARATOR)) for name in qualified_names}
-    uses = Counter(plain.values())
+    uses = Counter([*plain.values(), *taken])
     assigned = {name: wire for name, wire in plain.items() if uses[wire] == 1 and len(wire) <= WIRE_NAME_LENGTH}
-    taken = set(assigned.values())
+    used = {*assigned.values(), *taken}
     for name in sorted(qualified_names - assigned.keys()):
-        assigned[name] = _with_digest(plain[name], name, taken)
-        taken.add(assigned[name])
+        assigned[name] = _with_digest(plain[name], name, used)
+        used.add(assigned[name])
     return assigned
 
 

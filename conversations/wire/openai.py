@@ -10,6 +10,7 @@ from conversations.encoding import encode_json
 from conversations.errors import MalformedReply
 from conversations.messages import JSONObject, Message, assistant, tool_call, tool_calls_of, tool_message
 from conversations.wire.names import WireNames, legal_name
+from conversations.wire.overloads import merged_description, merged_parameters
 from engines.tool import Tool, ToolCall, ToolResult
 
 MAX_ARGUMENT_DEPTH = 64
@@ -61,7 +62,7 @@ def tool_definitions(tools: Sequence[Tool], names: WireNames) -> list[JSONObject
     return [
         tool_definition(same[0], names.encode(qualified))
         if len(same) == 1
-        else _definition(names.encode(qualified), _merged_description(same), _merged_parameters(same), same[0])
+        else _definition(names.encode(qualified), merged_description(same), merged_parameters(same), same[0])
         for qualified, same in overloads.items()
     ]
 
@@ -134,29 +135,6 @@ def _object_schema(parameters: JSONObject) -> JSONObject:
     if "properties" in parameters and "type" in parameters:
         return parameters
     return {"type": "object", "properties": {}, **parameters}
-
-
-def _merged_description(same: Sequence[Tool]) -> str:
-    return "\nor: ".join(dict.fromkeys(tool.description for tool in same if tool.description))
-
-
-def _merged_parameters(same: Sequence[Tool]) -> JSONObject:
-    variants: dict[str, list[JSONObject]] = {}
-    for tool in same:
-        for name, schema in tool.parameters.get("properties", {}).items():
-            known = variants.setdefault(name, [])
-            if schema not in known:
-                known.append(schema)
-    shared = set.intersection(*(set(tool.parameters.get("required", ())) for tool in same))
-    merged: JSONObject = {
-        "type": "object",
-        "properties": {name: known[0] if len(known) == 1 else {"anyOf": known} for name, known in variants.items()},
-        "required": sorted(shared),
-    }
-    definitions = {
-        key: tool.parameters[key] for tool in same for key in ("$defs", "definitions") if key in tool.parameters
-    }
-    return merged | definitions
 
 
 def _parsed(entry: JSONObject, names: WireNames) -> ParsedCall:

@@ -50,11 +50,6 @@ def test_the_limits_of_the_loop_come_from_the_recipe_and_a_jobs_turns_win() -> N
     assert made.loop_limits(7).max_turns == 7
 
 
-def test_a_simulated_user_is_refused_not_ignored() -> None:
-    with pytest.raises(ValidationError, match="simulated user is not available in this version; remove it"):
-        recipe(conversation={"user": {"persona": "p"}})
-
-
 @pytest.mark.parametrize(
     ("model", "place"),
     [

@@ -45,4 +45,4 @@ def test_every_key_is_named(model: type[BaseModel]) -> None:
 
 
 def test_the_page_is_short() -> None:
-    assert len(DOCS.read_text().splitlines()) <= 120
+    assert len(DOCS.read_text().splitlines()) <= 150

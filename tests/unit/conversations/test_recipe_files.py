@@ -10,10 +10,10 @@ from conversations.recipe_files import load_recipe, recipe_from_json, recipe_to_
 from engines.errors import ConfigurationInvalid
 from engines.loading import load_registry, pinned
 
-# The example of the design, word for word, but for the simulated user.
+# The example of the design, word for word, but for the models it leaves open.
 DESIGN = """\
 model: {provider: openai, model: qwen3, base_url: http://localhost:8000/v1, api_key: ${OPENAI_API_KEY}}
-conversation: {system: "…", max_turns: 20, max_tool_calls: 10}
+conversation: {system: "…", max_turns: 20, max_tool_calls: 10, user: {persona: "…", max_user_turns: 4}}
 tools:                       # the block of the engines' own documentation, verbatim
   registry:
     - type: file
@@ -123,8 +123,12 @@ def test_decision_11_holds_for_toml(tmp_path: Path) -> None:
         ("model: {provider: openai, model: m, url: x, base_url: y}\n", "r.yaml:1:1: model: `url` and `base_url` mean"),
         ("model: {provider: offline, api_key: 'a ${'}\n", "r.yaml:1:37: model.api_key: `${` begins no reference"),
         (
-            "model: {provider: offline}\nconversation:\n  user: {persona: p}\n",
-            "r.yaml:3:3: conversation.user: a simulated user is not available in this version; remove it",
+            "model: {provider: offline}\nconversation:\n  user: {person: p}\n",
+            "r.yaml:3:10: conversation.user.person: unknown key; did you mean 'persona'?",
+        ),
+        (
+            "model: {provider: offline}\nconversation:\n  user: {model: {provider: offlin}}\n",
+            "r.yaml:3:28: conversation.user.model.provider: Input should be 'openai'",
         ),
         ("model: {provider: offline}\ntools:\n  - x\n", "r.yaml:3:5: tools[0]: Input should be a valid dictionary"),
         (
@@ -132,7 +136,7 @@ def test_decision_11_holds_for_toml(tmp_path: Path) -> None:
             "r.yaml:2:38: tools.sample.k: Input",
         ),
         (
-            "model: {provider: offline}\ntools: {sample: {type: tc/chain, k: 2}}\n",
+            "model: {provider: offline}\ntools: {sample: {type: tc/chian, k: 2}}\n",
             "r.yaml:2:24: tools.sample.type: Input",
         ),
     ],
@@ -153,8 +157,29 @@ def test_a_file_that_is_no_recipe_says_so(tmp_path: Path) -> None:
         load_recipe(tmp_path / "d.yaml")
 
 
-def test_s16_a_recipe_of_more_than_one_megabyte_is_not_even_parsed(tmp_path: Path) -> None:
+def test_sec_s16_a_recipe_of_more_than_one_megabyte_is_not_even_parsed(tmp_path: Path) -> None:
     assert refused(tmp_path, "[" * ((1 << 20) + 1)) == ["r.yaml: longer than 1 MB; keep tools in files of their own"]
+
+
+@pytest.mark.parametrize("suffix", ["yaml", "yml", "toml"])
+def test_sec_s16_of_a_hundred_megabytes_only_the_first_is_read(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"r.{suffix}"
+    with path.open("wb") as file:
+        file.write(b"model: {provider: offline}\n")
+        file.truncate(100 << 20)  # sparse: it costs no disk
+    with pytest.raises(RecipeInvalid, match="longer than 1 MB"):
+        load_recipe(path)
+
+
+@pytest.mark.parametrize(
+    "tag", ["!!python/object/apply:os.system", "!!python/object/new:os.system", "!!python/name:os"]
+)
+def test_sec_s16_a_recipe_runs_nothing(tmp_path: Path, tag: str) -> None:
+    canary = tmp_path / "canary"
+    path = written(tmp_path, f"model: {{provider: offline}}\nname: {tag} ['touch {canary}']\n")
+    with pytest.raises(RecipeInvalid, match=r"r\.yaml:2:7: the tag .* is not allowed in a recipe"):
+        load_recipe(path)
+    assert not canary.exists()
 
 
 def test_a_byte_order_mark_is_no_harm(tmp_path: Path) -> None:

@@ -79,3 +79,44 @@ def test_what_is_no_toml_says_where(text: str, said: str) -> None:
     with pytest.raises(RecipeInvalid) as caught:
         read_toml(text, "r.toml")
     assert said in str(caught.value)
+
+
+MEGABYTE = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a" + ".a" * (MEGABYTE // 2) + " = 1", "r.toml:1:1: not valid TOML: more than 100 names joined by dots"),
+        ("x = 1\n[" + "'a' . " * (MEGABYTE // 6) + "b]", "r.toml:2:2: not valid TOML: more than 100 names"),
+        ("a = " + "[" * MEGABYTE, "not valid TOML"),
+        ("a = " + "{a = " * (MEGABYTE // 5), "not valid TOML"),
+        ("a = " + "9" * MEGABYTE, "not valid TOML"),
+        ("a = 1\na = 2", "not valid TOML: Cannot overwrite a value"),
+        ("[a]\n[a]", "not valid TOML: Cannot declare"),
+        ("a = nan", "nan is no number that JSON can hold"),
+    ],
+)
+def test_sec_s16_toml_bombs_are_refused(text: str, said: str) -> None:
+    with pytest.raises(RecipeInvalid) as caught:
+        read_toml(text, "r.toml")
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        " " * MEGABYTE,
+        "# " + "a" * MEGABYTE,
+        "# " + '"' * MEGABYTE,
+        "# " + "a, " * (MEGABYTE // 3),
+        "#" + "{" * MEGABYTE,
+    ],
+)
+def test_sec_s16_long_lines_take_no_longer_than_they_are(line: str) -> None:
+    assert read_toml(f"a = 1\n{line}\nb = 2\n", "r.toml").position(("b",)).line == 3
+
+
+def test_keys_of_a_hundred_parts_and_texts_with_dots_are_fine() -> None:
+    text = "a" + ".a" * 99 + " = 1\nversions = '1.2.3.4 and 5.6.7'\n"
+    assert read_toml(text, "r.toml").data["versions"] == "1.2.3.4 and 5.6.7"

@@ -83,19 +83,24 @@ def test_s11_a_duplicate_key_does_not_show_its_values() -> None:
     assert said == 'r.yaml:3:3: not valid YAML: found duplicate key "api_key" while constructing a mapping'
 
 
-def test_s16_depth_is_bounded() -> None:
+def test_sec_s16_depth_is_bounded() -> None:
     assert "r.yaml:1:65: nested deeper than 64 levels" in refused("[" * 100_000)
     read_yaml("a: " + "[" * 62 + "]" * 62, "r.yaml")
 
 
-def test_s16_aliases_are_bounded() -> None:
+def test_sec_s16_aliases_are_bounded() -> None:
     assert "more than 100 aliases" in refused("a: &x 1\nb: [" + "*x, " * 101 + "1]")
 
 
-def test_s16_a_billion_laughs_are_not_written_out() -> None:
+def test_sec_s16_a_billion_laughs_are_not_written_out() -> None:
     lines = ["l0: &l0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]" for n in range(1, 10)]
     assert "more than 200000 values" in refused("\n".join(lines))
+
+
+def test_sec_s16_a_megabyte_of_open_references_takes_no_longer_than_it_is() -> None:
+    text = "${A:-" * 200_000
+    assert read_yaml(f"a: '{text}'\n", "r.yaml").data == {"a": text}
 
 
 def test_anchors_and_merges_serve_as_usual() -> None:

@@ -123,3 +123,14 @@ def test_whether_a_value_hangs_on_a_reference() -> None:
     assert has_reference(["x", {"y": "a ${B}"}])
     assert has_reference("file:/x")
     assert not has_reference({"a": "profile:", "b": 1})
+
+
+def test_sec_s16_a_megabyte_of_open_references_takes_no_longer_than_it_is() -> None:
+    text = "${A:-" * 200_000
+    assert list(references_in({"a": text})) == []
+    assert list(broken_references_in({"a": text})) == [("a",)]
+
+
+def test_a_default_holds_no_other_reference() -> None:
+    assert list(broken_references_in({"a": "${A:-x${B}"})) == [("a",)]
+    assert resolve_references({"a": "${A:-cost$5}"}, {}) == {"a": "cost$5"}

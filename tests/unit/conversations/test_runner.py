@@ -1,79 +1,34 @@
 """The loop against a scripted model and the real local engine (rules A1-A15, decisions 1-3, 6, U10, U19, U20)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
-from pathlib import Path
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
 
-from conversations.encoding import encode_json
 from conversations.errors import HistoryInvalid, ModelUnavailable, RunnerUsed, ToolChoiceInvalid
-from conversations.messages import Message, assistant, call_ids_of, system, tool_message, user
+from conversations.messages import Message, assistant, system, tool_message, user
 from conversations.models.kinds import build_model
 from conversations.models.settings import ModelSettings
 from conversations.policy.limits import Limits
 from conversations.runner import ToolRunner
-from conversations.selection import Selector, ToolSelection
+from conversations.selection import ToolSelection
 from conversations.state import State
 from engines.engine import ToolEngine
-from engines.loading import load_registry
 from engines.tool import ErrorType, ToolCall, ToolResult
-from engines.wiring import build_engine
 from tests.support import counting_tools
+from tests.support.loop_world import (
+    ADD,
+    ECHO,
+    SESSION,
+    World,
+    assert_each_request_was_valid,
+    assert_valid,
+    mutate_once,
+    world_of,
+)
 from tests.support.noting_encoder import noting_encoder
 from tests.support.scripted_model import Line, ScriptedModel, calls, reply, script
-
-SESSION = "run.000001"
-ADD = ("a", "w__add", {"a": 1, "b": 2})
-ECHO = ("e", "w__echo", {"text": "x"})
-
-
-class World:
-    """One conversation's parts: a scripted model, the real engine, a state."""
-
-    def __init__(self, engine: ToolEngine, tools: ToolSelection) -> None:
-        self.engine, self.tools = engine, tools
-        self.model = ScriptedModel([])
-        self.state = State()
-        self.state.append(user("hi"))
-
-    def runner(self, *lines: Line, limits: Limits | None = None, **options: Any) -> ToolRunner:
-        self.model = script(*lines)
-        return ToolRunner(
-            model=self.model,
-            engine=options.pop("engine", self.engine),
-            session_id=SESSION,
-            state=options.pop("state", self.state),
-            tools=options.pop("tools", self.tools),
-            limits=limits or Limits(),
-            **options,
-        )
-
-    @property
-    def asked(self) -> list[list[str]]:
-        """The roles of each request's messages."""
-        return [[message["role"] for message in asked.messages] for asked in self.model.asked]
-
-
-@asynccontextmanager
-async def world_of(**namespace: Any) -> AsyncIterator[World]:
-    counting_tools.RUNS.clear()
-    configuration = counting_tools.configuration(**namespace)
-    registry = load_registry(configuration, folder=Path(), environment={})
-    engine = build_engine(configuration, registry, speak_for=_no_model)
-    await engine.open()
-    await engine.setup(SESSION)
-    try:
-        yield World(engine, Selector(registry).select(None))
-    finally:
-        await engine.teardown(SESSION)
-        await engine.close()
-
-
-def _no_model(_: object) -> Any:
-    raise AssertionError
 
 
 @pytest.fixture
@@ -82,24 +37,10 @@ async def world() -> AsyncIterator[World]:
         yield made
 
 
-def assert_valid(messages: Sequence[Message]) -> None:
-    """Decision 1, as a provider sees it: each call answered once, in order, right after its message."""
-    seen: list[str] = []
-    position = 0
-    while position < len(messages):
-        wanted = call_ids_of(messages[position])
-        answers = messages[position + 1 : position + 1 + len(wanted)]
-        assert [answer.get("tool_call_id") for answer in answers] == wanted
-        position += 1 + len(wanted)
-        seen += wanted
-        assert position == len(messages) or messages[position]["role"] != "tool"
-    assert len(seen) == len(set(seen))
-
-
-def assert_each_request_was_valid(world: World) -> None:
-    for asked in world.model.asked:
-        assert_valid(asked.messages)
-        assert asked.encoded_messages == [encode_json(message) for message in asked.messages]
+@pytest.fixture
+async def desk() -> AsyncIterator[World]:
+    async with world_of(with_hand_over=True) as made:
+        yield made
 
 
 async def test_a1_the_loop_asks_runs_and_asks_until_there_is_no_call(world: World) -> None:
@@ -172,18 +113,6 @@ async def test_a_choice_of_a_tool_that_is_not_offered_is_refused(world: World) -
 # Mutation (decision 3)
 
 
-async def mutate_once(runner: ToolRunner, at: int, change: Callable[[ToolRunner, Message], Any]) -> list[Message]:
-    """Run; change the history while looking at the message number `at`."""
-    yielded: list[Message] = []
-    async for message in runner:
-        if len(yielded) == at:
-            result = change(runner, message)
-            if asyncio.iscoroutine(result):
-                await result
-        yielded.append(message)
-    return yielded
-
-
 async def test_a2_a_message_without_calls_is_taken_back_when_the_caller_appends(world: World) -> None:
     runner = world.runner(assistant("rejected"), assistant("better"))
     await mutate_once(runner, 0, lambda runner, _: runner.append_messages(user("try again")))
@@ -211,7 +140,7 @@ async def test_a3_a_history_that_ends_in_an_assistant_text_ends_the_loop(world: 
 
 async def test_a4_pushing_the_message_and_its_results_runs_the_tools_once(world: World) -> None:
     async def change(runner: ToolRunner, message: Message) -> None:
-        results = await runner.tool_messages()
+        results = await runner.tool_response()
         runner.append_messages(message, *results)
 
     yielded = await mutate_once(world.runner(calls(ADD), assistant("done")), 0, change)
@@ -241,9 +170,9 @@ async def test_a5_an_unrelated_push_keeps_the_calls_and_their_results_before_it(
 
 async def test_a6_asking_for_the_results_twice_runs_the_tools_once(world: World) -> None:
     async def change(runner: ToolRunner, _: Message) -> None:
-        first = await runner.tool_messages()
+        first = await runner.tool_response()
         runner.append_messages(user("and now"))
-        assert await runner.tool_messages() == first == [tool_message("a", "3")]
+        assert await runner.tool_response() == first == [tool_message("a", "3")]
 
     await mutate_once(world.runner(calls(ADD), assistant("done")), 0, change)
     assert counting_tools.RUNS == [("add", (1, 2))]
@@ -252,10 +181,10 @@ async def test_a6_asking_for_the_results_twice_runs_the_tools_once(world: World)
 
 async def test_a6_there_are_no_results_where_there_are_no_calls(world: World) -> None:
     async def change(runner: ToolRunner, _: Message) -> None:
-        assert await runner.tool_messages() == []
+        assert await runner.tool_response() == []
 
     await mutate_once(world.runner(assistant("done")), 0, change)
-    assert await world.runner().tool_messages() == []
+    assert await world.runner().tool_response() == []
 
 
 async def test_a7_set_messages_is_a_mutation_too(world: World) -> None:
@@ -563,8 +492,8 @@ async def test_decision_4_the_call_limit_comes_before_the_unknown_tool(world: Wo
 
 
 async def test_u19_empty_and_repeated_call_ids_are_replaced(world: World) -> None:
-    same = ("x", "w__echo", {"text": "1"})
-    runner = world.runner(calls(("", "w__echo", {"text": "0"}), same, same), calls(same), assistant("done"))
+    same, other = ("x", "w__echo", {"text": "1"}), ("x", "w__echo", {"text": "2"})
+    runner = world.runner(calls(("", "w__echo", {"text": "0"}), same, other), calls(same), assistant("done"))
     await runner.until_done()
     assert len(counting_tools.RUNS) == 4
     assert_each_request_was_valid(world)
@@ -772,3 +701,102 @@ async def test_the_offline_model_makes_four_calls_and_a_text(world: World) -> No
 async def test_the_same_seed_makes_the_same_conversation(world: World) -> None:
     first, second = await offline_conversation(world), await offline_conversation(world)
     assert first.messages == second.messages
+
+
+# The tool manager's rules (U9-U16)
+
+TWICE = [("a", "w__echo", {"text": "x"}), ("b", "w__echo", {"text": "x"})]
+HAND_OVER = ("h", "w__hand_over", {"topic": "Oslo"})
+
+
+async def test_u9_equal_calls_run_once_and_both_get_the_result(world: World) -> None:
+    await world.runner(calls(*TWICE), assistant("done")).until_done()
+    assert counting_tools.RUNS == [("echo", "x")]
+    assert [message["content"] for message in world.state.messages if message["role"] == "tool"] == ["x", "x"]
+    assert [entry["metadata"].get("duplicate_of") for entry in world.state.tool_results] == [None, "a"]
+    assert world.state.tool_calls == 1
+    assert_each_request_was_valid(world)
+
+
+async def test_u9_a_failure_is_shared_too(world: World) -> None:
+    same = [(call_id, "w__fail", {"reason": "no"}) for call_id in ("a", "b")]
+    await world.runner(calls(*same), assistant("done")).until_done()
+    assert [entry["error_type"] for entry in world.state.tool_results] == ["execution", "execution"]
+    assert len(counting_tools.RUNS) == 1
+
+
+async def test_u9_the_same_call_in_a_later_turn_runs_again(world: World) -> None:
+    await world.runner(calls(TWICE[0]), calls(TWICE[1]), assistant("done")).until_done()
+    assert len(counting_tools.RUNS) == 2
+
+
+async def test_u9_equal_external_calls_are_asked_for_once_and_answered_together(world: World) -> None:
+    tools = ToolSelection.of(world.tools.tools, external=["w::echo"])
+    await world.runner(calls(*TWICE, ADD), tools=tools).until_done()
+    runner = world.runner(assistant("done"), tools=tools)
+    assert [call.call_id for call in runner.pending_calls()] == ["a"]
+    runner.answer([ToolResult("a", "w::echo", "from outside")])
+    await runner.until_done()
+    answers = [message["content"] for message in world.state.messages if message["role"] == "tool"]
+    assert answers[:2] == ["from outside", "from outside"]
+    assert_valid(world.state.messages)
+
+
+async def test_u9_a_first_call_that_the_caller_answered_leaves_the_second_its_own_run(world: World) -> None:
+    runner = world.runner(calls(*TWICE), assistant("done"))
+    async for message in runner:
+        if message == calls(*TWICE):
+            runner.set_messages([*world.state.messages, tool_message("a", "mine")])
+    assert_valid(world.state.messages)
+    assert counting_tools.RUNS == [("echo", "x")]
+
+
+async def test_u10_duplicates_do_not_count_against_the_limit(world: World) -> None:
+    await world.runner(calls(*TWICE, ADD), assistant("done"), limits=Limits(max_tool_calls=2)).until_done()
+    assert [entry["error_type"] for entry in world.state.tool_results] == [None, None, None]
+
+
+async def test_u12_a_tool_that_takes_control_ends_the_conversation_with_its_result(desk: World) -> None:
+    await desk.runner(calls(HAND_OVER)).until_done()
+    assert (desk.state.status, desk.state.turns) == ("completed", 1)
+    assert desk.state.messages[-1] == tool_message("h", "All about Oslo.")
+    assert desk.state.tool_results[0]["metadata"]["took_control"] is True
+
+
+async def test_u12_one_that_fails_does_not(desk: World) -> None:
+    broken = ("h", "w__hand_over", {"topic": "broken"})
+    await desk.runner(calls(broken), assistant("sorry")).until_done()
+    assert desk.state.messages[-1] == assistant("sorry")
+
+
+async def test_u13_in_a_batch_nothing_runs_and_all_are_errors(desk: World) -> None:
+    await desk.runner(calls(ADD, HAND_OVER), calls(HAND_OVER)).until_done()
+    assert [entry["error_type"] for entry in desk.state.tool_results] == ["conflict", "conflict", None]
+    assert counting_tools.RUNS == [("hand_over", "Oslo")]
+    assert_each_request_was_valid(desk)
+
+
+async def test_u14_two_equal_ones_are_one(desk: World) -> None:
+    again = ("i", *HAND_OVER[1:])
+    await desk.runner(calls(HAND_OVER, again)).until_done()
+    assert (desk.state.status, len(counting_tools.RUNS)) == ("completed", 1)
+    assert_valid(desk.state.messages)
+
+
+async def test_decision_4_conflict_comes_before_the_limit_and_the_limit_before_unknown_tools(
+    desk: World,
+) -> None:
+    unknown: Any = ("u", "nope", {})
+    bad = ("v", "w__add", {"a": "x"})
+    await desk.runner(calls(HAND_OVER, unknown), assistant("done"), limits=Limits(max_tool_calls=1)).until_done()
+    assert {entry["error_type"] for entry in desk.state.tool_results} == {"conflict"}
+    desk.state = State(messages=[user("hi")])
+    await desk.runner(calls(ADD, unknown, bad), assistant("done"), limits=Limits(max_tool_calls=2)).until_done()
+    assert [entry["error_type"] for entry in desk.state.tool_results] == [None, "unknown_tool", "limit"]
+
+
+async def test_decision_5_taking_control_next_to_an_external_call_is_a_conflict(desk: World) -> None:
+    tools = ToolSelection.of(desk.tools.tools, external=["w::echo"])
+    await desk.runner(calls(HAND_OVER, ECHO), assistant("done"), tools=tools).until_done()
+    assert [entry["error_type"] for entry in desk.state.tool_results] == ["conflict", "conflict"]
+    assert desk.state.status == "completed"

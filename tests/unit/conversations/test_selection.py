@@ -1,13 +1,14 @@
 """Which tools a job is offered, and that the same choice is encoded once."""
 
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 
 from conversations.errors import ToolChoiceInvalid
 from conversations.selection import Selector, ToolSelection
-from engines.configuration import SampleSettings, ToolsConfiguration
+from engines.configuration import PermissionSettings, SampleSettings, ToolsConfiguration
 from engines.errors import ConfigurationInvalid
 from engines.loading import load_registry
 from engines.registry import ToolRegistry
@@ -104,3 +105,64 @@ def test_external_tools_are_offered_like_all_others() -> None:
     selection = ToolSelection.of([Tool("x", "e"), Tool("y", "e")], external=["e::y"])
     assert [selection.external(ToolCall(name, "e", {})) for name in ("x", "y")] == [False, True]
     assert selection.wire_names() == ["e__x", "e__y"]
+
+
+def switched(**tools: dict[str, bool]) -> ToolRegistry:
+    """Return ten plain tools and those with switches, all in one namespace."""
+    definitions: list[dict[str, Any]] = [{"name": f"t{number}"} for number in range(10)]
+    definitions += [{"name": name, "metadata": switches} for name, switches in tools.items()]
+    block = [{"type": "inline", "namespace": "a", "tools": definitions}]
+    return load_registry(ToolsConfiguration.model_validate(block), folder=Path(), environment={})
+
+
+def test_u4_what_is_always_on_is_offered_beside_every_draw_and_choice() -> None:
+    selector = Selector(switched(clock={"always_on": True}), SampleSettings(type="tc/random", k=2))
+    for seed in range(20):
+        names = names_of(selector.select(None, seed=seed))
+        assert (len(names), names[-1]) == (3, "a::clock")
+    assert names_of(selector.select(["a::t1"])) == ["a::t1", "a::clock"]
+    assert names_of(selector.select([])) == ["a::clock"]
+    assert names_of(selector.select(["a::t1"], ["a::clock"])) == ["a::t1"]
+
+
+def test_u3_an_exclusive_tool_is_never_drawn_and_alone_when_it_is_named() -> None:
+    selector = Selector(
+        switched(deep={"exclusive": True}, clock={"always_on": True}), SampleSettings(type="tc/random", k=9)
+    )
+    for seed in range(20):
+        assert "a::deep" not in names_of(selector.select(None, seed=seed))
+    assert names_of(selector.select(["a::t1", "a::deep"])) == ["a::deep"]
+
+
+def test_d69_a_drawn_name_brings_all_its_overloads() -> None:
+    schema = {"type": "object", "properties": {"x": {"type": "string"}}}
+    tools = [{"name": "get"}, {"name": "other"}, {"name": "get", "parameters": schema}]
+    block = [{"type": "inline", "namespace": "a", "tools": tools}]
+    loaded = load_registry(ToolsConfiguration.model_validate(block), folder=Path(), environment={})
+    selector = Selector(loaded, SampleSettings(type="tc/random", k=1))
+    drawn = {tuple(names_of(selector.select(None, seed=seed))) for seed in range(20)}
+    assert drawn == {("a::get", "a::get"), ("a::other",)}
+    both = next(chosen for seed in range(20) if len((chosen := selector.select(None, seed=seed)).tools) == 2)
+    assert both.wire_names() == ["a__get"]
+
+
+def test_e6_a_tool_choice_may_leave_the_namespace_out_where_one_tool_has_the_name() -> None:
+    assert Selector(registry()).select(["a::*"]).choice("t1") == {"type": "function", "function": {"name": "a__t1"}}
+    with pytest.raises(ToolChoiceInvalid, match=r"'t1' is the name of several tools \(a::t1, b::t1\); say which"):
+        Selector(registry()).select(None).choice("t1")
+
+
+def test_calls_that_want_confirmation_are_external_and_refused_ones_are_not() -> None:
+    write = {"properties": {"mode": {"const": "write"}}, "required": ["mode"]}
+    permissions = PermissionSettings.model_validate(
+        {"deny": ["a::t0"], "confirm": ["a::t0", "a::t1", {"tool": "a::t2", "arguments": write}]}
+    )
+    selection = Selector(registry(), permissions=permissions).select(None)
+    external = [selection.external(ToolCall(name, "a", {})) for name in ("t0", "t1", "t2", "unknown")]
+    assert external == [False, True, False, False]
+    assert selection.external(ToolCall("t2", "a", {"mode": "write"}))
+
+
+def test_a_rule_on_an_unknown_tool_is_an_error_before_any_job() -> None:
+    with pytest.raises(ConfigurationInvalid, match="no tool 'a::t9'"):
+        Selector(registry(), permissions=PermissionSettings.model_validate({"confirm": ["a::t9"]}))

@@ -20,6 +20,8 @@ from conversations.models.connections import ConnectionKind, release_client, tak
 from conversations.models.model import ModelRequest
 from conversations.models.openai_compatible import OpenAICompatibleModel
 from conversations.models.settings import ModelSettings
+from tests.support.certificates import Authority
+from tests.support.tls_server import tls_server
 from tests.unit.conversations.models.conftest import ScriptedServer
 
 NOW = datetime.now(UTC)
@@ -121,6 +123,23 @@ async def test_s10_a_wrong_name_and_an_expired_certificate_are_refused(
     async with secure.serve(certificate(name, secure.authority, until=until)):
         with pytest.raises(ModelUnavailable, match=cause):
             await secure.ask(ca_file=secure.ca_file)
+
+
+async def test_s10_a_certificate_that_signs_itself_is_refused(secure: Secure) -> None:
+    async with secure.serve(certificate("127.0.0.1")):
+        with pytest.raises(ModelUnavailable, match=r"https://127\.0\.0\.1:\d+/v1: TLS failed"):
+            await secure.ask(ca_file=secure.ca_file)
+
+
+@pytest.mark.parametrize("most", [ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1])
+async def test_s10_protocols_before_tls_1_2_are_refused(secure: Secure, most: ssl.TLSVersion) -> None:
+    authority = Authority(secure.folder)
+    with tls_server(authority.server_context(authority.signed("127.0.0.1"), most=most)) as server:
+        secure.port = server.port
+        with pytest.raises(ModelUnavailable, match=rf"127\.0\.0\.1:{server.port}/v1: TLS failed: .*ProtocolVersion"):
+            await secure.ask(ca_file=authority.file)
+    assert server.handshakes
+    assert server.requests == []
 
 
 async def test_s10_not_verifying_takes_an_explicit_key_and_warns(secure: Secure) -> None:

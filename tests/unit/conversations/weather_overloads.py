@@ -1,0 +1,10 @@
+"""One function behind two tools of one name."""
+
+from typing import Any
+
+from engines.context import Context
+
+
+def get(context: Context, **arguments: Any) -> dict[str, Any]:
+    assert context.tool is not None
+    return {**arguments, "overload": list(context.tool.parameters["properties"])}

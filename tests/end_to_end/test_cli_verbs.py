@@ -11,6 +11,7 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+import redis
 
 from producer.cli import VERBS
 from tests.support.cluster import PARLEY, check_calls_are_answered
@@ -104,6 +105,15 @@ def test_status_with_a_broker_that_does_not_know_the_run_counts_what_is_stored(
     ended = parley("status", str(run), "--broker", shared_redis_url, "--json", cwd=run)
     assert json.loads(ended.stdout)["ok"] == 2
     assert "counted from what is stored" in ended.stderr
+
+
+def test_f37_status_says_how_many_jobs_left_sessions_on_their_backends(run: Path, shared_redis_url: str) -> None:
+    with redis.Redis.from_url(shared_redis_url) as client:
+        client.hset("parley:run:r1", mapping={"jobs": 3, "ok": 2, "failed": 1})
+        client.zadd("parley:run:r1:left", {"0": 1, "2": 1})
+        ended = parley("status", str(run), "--broker", shared_redis_url, cwd=run)
+        client.delete("parley:run:r1", "parley:run:r1:left")
+    assert "2 jobs left sessions on their backends" in ended.stdout + ended.stderr
 
 
 def test_show_prints_a_conversation_as_people_read_it(run: Path) -> None:

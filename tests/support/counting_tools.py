@@ -26,6 +26,14 @@ def fail(reason: str) -> str:
     raise RuntimeError(reason)
 
 
+def hand_over(topic: str) -> str:
+    """Answer the user itself."""
+    RUNS.append(("hand_over", topic))
+    if topic == "broken":
+        raise RuntimeError(topic)
+    return f"All about {topic}."
+
+
 def _tool(name: str, **properties: str) -> dict[str, Any]:
     return {
         "name": name,
@@ -39,9 +47,11 @@ def _tool(name: str, **properties: str) -> dict[str, Any]:
     }
 
 
-def configuration(**namespace: Any) -> ToolsConfiguration:
-    """The tools block: namespace `w` with add, echo and fail; keywords are its settings."""
+def configuration(*, with_hand_over: bool = False, **namespace: Any) -> ToolsConfiguration:
+    """The tools block: namespace `w` with add, echo, fail and, if wanted, hand_over; keywords are its settings."""
     tools = [_tool("add", a="integer", b="integer"), _tool("echo", text="string"), _tool("fail", reason="string")]
+    if with_hand_over:
+        tools.append(_tool("hand_over", topic="string") | {"metadata": {"takes_control": True}})
     return ToolsConfiguration.model_validate(
         {
             "registry": [{"type": "inline", "namespace": "w", "engine": "here", "tools": tools}],

@@ -24,6 +24,8 @@ class Asked:
     tool_choice: Any
     seed: int | None
     session_id: str
+    parameters: JSONObject = field(default_factory=dict)
+    extras: bytes = b""
 
 
 @dataclass
@@ -51,6 +53,8 @@ class ScriptedModel:
                 request.tool_choice,
                 request.seed,
                 request.session_id,
+                dict(request.parameters),
+                request.encoded_extras,
             )
         )
         assert self.script, "the model was asked more often than its script has lines"

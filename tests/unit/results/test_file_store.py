@@ -162,7 +162,7 @@ def test_an_object_that_is_there_is_made_durable_before_it_is_reported(tmp_path:
     assert operations == ["sync run"]
 
 
-def test_readers_see_an_object_whole_while_it_is_replaced(tmp_path: Path) -> None:
+def test_e17_readers_see_an_object_whole_while_it_is_replaced(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
     contents = [bytes([number]) * 200_000 for number in range(4)]
     store.put("run/a", contents[0])

@@ -49,7 +49,7 @@ def test_encoded_parts_are_spliced_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_a_line_round_trips_through_the_model(status: str) -> None:
+def test_e16_a_line_round_trips_through_the_model(status: str) -> None:
     line = encode_record(made_record(2, status=status))
     model = RecordModel.model_validate_json(line)
     assert orjson.loads(model.model_dump_json()) == orjson.loads(line)
@@ -64,7 +64,7 @@ def test_the_model_refuses_what_is_no_record() -> None:
 
 
 @given(metadata=st.dictionaries(st.text(), json_values, max_size=4), content=st.text())
-def test_any_json_survives_the_line(metadata: dict[str, Any], content: str) -> None:
+def test_e16_e19_any_json_survives_the_line(metadata: dict[str, Any], content: str) -> None:
     record = made_record(0, metadata=metadata, messages=[{"role": "user", "content": content}])
     line = encode_record(record)
     assert line.count(b"\n") == 1
@@ -79,7 +79,7 @@ def test_a_value_that_is_not_json_is_refused_by_name(value: object) -> None:
         encode_record(made_record(4, metadata={"value": value}))
 
 
-def test_an_encoded_part_with_a_newline_is_refused() -> None:
+def test_e16_an_encoded_part_with_a_newline_is_refused() -> None:
     with pytest.raises(RecordInvalid, match="newline"):
         encode_record(made_record(4, messages=[b'{\n  "role": "user"\n}']))
 

@@ -1,7 +1,7 @@
 # Every target sets up what it needs: a fresh machine wants only python3 >= 3.11 and make.
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types floors fast bench lock clean
+.PHONY: help demo test check lint types floors fast rules bench lock clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -33,6 +33,11 @@ floors: $(READY) ## import-linter: who may import whom
 fast: $(READY) ## unit and contract tests
 	@scripts/ensure_redis.sh
 	@$(BIN)/pytest -q $(wildcard tests/unit tests/contract) $(PYTEST_ARGS)
+
+rules: $(READY) ## docs/rules.md again: every test, and which rules they show
+	@scripts/ensure_test_parts.sh
+	@$(BIN)/pytest -q --junitxml=.venv/junit.xml $(PYTEST_ARGS) || true
+	@$(BIN)/python scripts/rules.py --junit .venv/junit.xml
 
 bench: $(READY) ## the benchmarks (ARGS="…" are theirs)
 	@scripts/ensure_redis.sh

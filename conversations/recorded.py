@@ -1,4 +1,4 @@
-"""A finished conversation as a model and an engine that say again what they said, so that the loop can run once more."""
+"""A finished conversation as a model and an engine that say again what they said: the loop can run once more."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -68,7 +68,7 @@ class RecordedEngine(ToolEngine):
         result = self._results.get(str(call.call_id))
         if result is None:
             raise RecordEnds(
-                f"the loop makes the call {call.call_id!r} of {call.qualified_name}; no result is recorded"
+                f"the loop makes the call {call.call_id!r} of {call.qualified_name}; it has no recorded result"
             )
         if answers.NOT_RUN in result.metadata and result.error_type is not ErrorType.timeout:
             raise RecordEnds(f"the loop runs the call {call.call_id!r}, which was not run: {result.error}")

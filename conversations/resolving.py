@@ -75,9 +75,9 @@ class Resolver:
             self._state.wait_for([call_id for call_id in plan.waiting(pending) if call_id not in pending])
 
     def pending_calls(self, pending: OpenCalls) -> list[ToolCall]:
-        """The calls that somebody outside is to answer; equal ones once."""
+        """The calls that somebody outside is to answer; of equal ones that wait, the first."""
         parsed_calls = parse_calls(self._state.messages[pending.index], self.tools.names)
-        copies = duplicates(parsed_calls)
+        copies = {again for again, first in duplicates(parsed_calls).items() if first in pending.call_ids}
         return [
             parsed.call
             for parsed in parsed_calls

@@ -13,6 +13,7 @@ from conversations.messages import JSONObject, Message, call_ids_of
 from conversations.policy.dedup import DUPLICATE_OF
 from conversations.wire.names import WireNames
 from conversations.wire.openai import parse_calls
+from engines.recipes.sub_agent import usage_by_tool
 from engines.tool import ToolCall, ToolResult
 
 COMPLETED = "completed"
@@ -118,10 +119,10 @@ class State:
 
     @property
     def all_tokens(self) -> int:
-        """Every token of the conversation, the simulated user's too."""
-        user = self.user
-        own: int = user.get("input_tokens", 0) + user.get("output_tokens", 0)
-        return self.input_tokens + self.output_tokens + own
+        """Every token of the conversation, the simulated user's and the sub-agents' too."""
+        others = [self.user, *usage_by_tool(self.tool_results, without=(DUPLICATE_OF,)).values()]
+        theirs: int = sum(each.get("input_tokens", 0) + each.get("output_tokens", 0) for each in others)
+        return self.input_tokens + self.output_tokens + theirs
 
     def finish(self, status: str, error: JSONObject | None = None) -> None:
         """End the conversation."""
@@ -169,6 +170,9 @@ class State:
     def reopen(self) -> None:
         """Forget how the last turn and the conversation ended, because the history was changed."""
         self.status = self.error = self.finish_reason = None
+        if self.pending:  # a caller may have answered by hand
+            answered = {message.get("tool_call_id") for message in self.messages if message.get("role") == "tool"}
+            self.pending = [call_id for call_id in self.pending if call_id not in answered]
         self.revision += 1
 
     def _edited(self, index: int) -> None:

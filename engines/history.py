@@ -11,6 +11,7 @@ from engines.tool import ErrorType, ToolCall, ToolResult
 
 INJECTED = "injected"  # the metadata key of a result that is a fault on purpose; it says which
 DENIED = "denied"  # the metadata key of a result that the recipe's permissions gave in the tool's place
+EXTERNAL = "external"  # the metadata key of a result that somebody outside gave in the tool's place
 _NOT_PERFORMED = frozenset(
     {ErrorType.validation, ErrorType.unknown_tool, ErrorType.conflict, ErrorType.limit, ErrorType.external}
 )

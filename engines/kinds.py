@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from engines.a2a.engine import A2AToolEngine
 from engines.engine import ToolEngine
 from engines.kind_settings import EngineParts
 from engines.lm import LMToolEngine
@@ -16,6 +17,7 @@ from engines.search.web import duckduckgo, google_serper
 BuildEngine = Callable[[EngineParts], ToolEngine]
 
 ENGINE_KINDS: Mapping[str, BuildEngine] = {
+    "a2a": A2AToolEngine.from_parts,
     "lm": LMToolEngine.from_parts,
     "local": LocalEngine.from_parts,
     "mcp": McpToolEngine.from_parts,

@@ -15,11 +15,13 @@ from engines.effects import Effects
 from engines.engine import ToolEngine
 from engines.errors import ToolFailed
 from engines.faults import PARTIAL_RESULT
-from engines.history import INJECTED, HistoryEntry
+from engines.history import EXTERNAL, INJECTED, HistoryEntry
 from engines.kind_settings import EngineParts, EngineSettings
 from engines.local_functions import LocalFunction, function_named, imported, local_function
 from engines.plain import JSONObject
+from engines.result_cache import CACHED
 from engines.session import Session
+from engines.simulation import SIMULATED_BY
 from engines.threads import Threads
 from engines.tool import ErrorType, Tool, ToolCall
 from engines.toolset import ToolDefaults, Toolset
@@ -132,7 +134,7 @@ class LocalEngine(ToolEngine):
     def _asked_for_context(self, entry: HistoryEntry) -> bool:
         """Whether a call of the history reached a function that may have kept something."""
         function = self._functions.get(entry.call.qualified_name)
-        stood_in = entry.result.metadata.keys() & {"cached", "simulated", "simulated_by"}
+        stood_in = entry.result.metadata.keys() & {CACHED, SIMULATED_BY, EXTERNAL}
         was_faulty = entry.result.metadata.get(INJECTED) not in {None, PARTIAL_RESULT}
         return function is not None and function.takes_context and entry.was_performed and not (stood_in or was_faulty)
 

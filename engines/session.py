@@ -44,7 +44,8 @@ class Session:
     ) -> Self:
         """Return a session with a copy of the state; SessionStateInvalid when it is none.
 
-        A state without a scratch is one whose scratch is not known. A `history` stands in place of the state's own. `counted` are the namespaces whose calls have numbers here.
+        A `history` stands in place of the state's own; a state without a scratch is one whose scratch nobody knows.
+        `counted` are the namespaces whose calls have numbers here.
         """
         if not state.keys() <= _STATE_KEYS or not isinstance(state.get("scratch", {}), dict):
             message = f"session {session_id!r}: a state has a history and a scratch, got {listed(state)}"

@@ -53,7 +53,7 @@ class EarlierTurns(BaseModel):
         replies = [message for message in messages if message.get("role") == "assistant"]
         if self.turns > len(replies):
             raise ValueError(f"history.turns is {self.turns}, but the messages hold {len(replies)} of the assistant")
-        made = {call.get("id") for reply in replies for call in _calls_of(reply)}
+        made = {str(call.get("id")) for reply in replies for call in _calls_of(reply)}
         for position, result in enumerate(self.tool_results):
             if result.call_id not in made:
                 raise ValueError(f"history.tool_results[{position}]: no message makes the call {result.call_id!r}")

@@ -1,6 +1,6 @@
 """A paused job as object storage keeps it: its state, what its session's tools keep, and the calls it waits for."""
 
-import hashlib
+import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -88,12 +88,14 @@ def answers_folder(run_id: str) -> str:
     return f"{run_id}/answers"
 
 
-def write_answers(store: Store, run_id: str, index: int, results: Mapping[str, JSONObject]) -> str:
-    """Store answers by call id and return their key; equal answers have one key."""
-    data = _compressed({"format": _FORMAT, "index": index, "results": dict(results)})
-    key = f"{answers_folder(run_id)}/{index:09d}-{hashlib.sha256(data).hexdigest()[:32]}.json.zst"
-    store.put(key, data)
-    return key
+def new_answers_key(run_id: str, index: int, at_seconds: float) -> str:
+    """Return a key for answers that somebody gives now (Unix time); keys sort by time, and no two callers have one."""
+    return f"{answers_folder(run_id)}/{index:09d}-{round(at_seconds * 1000):015d}-{secrets.token_hex(16)}.json.zst"
+
+
+def write_answers(store: Store, key: str, results: Mapping[str, JSONObject]) -> None:
+    """Store answers, `{"result"}` or `{"error"}` by call id, over what is under the key."""
+    store.put(key, _compressed({"format": _FORMAT, "results": dict(results)}))
 
 
 def read_answers(store: Store, key: str) -> dict[str, JSONObject]:
@@ -124,7 +126,7 @@ def answers_by_job(store: Store, run_id: str) -> dict[int, list[str]]:
 
 
 def first_answers(store: Store, keys: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield each call id that is answered under these keys with the first key that answers it."""
+    """Yield each call id that is answered under these keys with the first key that answers it: the earliest wins."""
     seen: set[str] = set()
     for key in sorted(keys):
         for call_id in read_answers(store, key):

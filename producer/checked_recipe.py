@@ -203,6 +203,7 @@ def check_loaded(loaded: LoadedRecipe, path: Path, *, is_local: bool, above: tup
 
 
 def check_below(path: Path, above: tuple[Path, ...], *, is_local: bool) -> CheckedRecipe:
+    """Check a sub-agent's recipe; see `check_recipe`."""
     return check_recipe(path, is_local=is_local, above=above)
 
 

@@ -19,6 +19,8 @@ VERBS = {
     "run": Verb("producer.run:run", "Make a recipe's conversations on this machine; the same command resumes."),
     "submit": Verb("producer.submit:submit", "Feed a recipe's conversations to a cluster; the same command resumes."),
     "status": Verb("producer.status:status", "Say how far a run is."),
+    "pending": Verb("producer.pending:pending", "List the calls that wait for answers from outside."),
+    "answer": Verb("producer.answer:answer", "Give a waiting conversation its answers from outside."),
     "show": Verb("producer.show:show", "Show one conversation of a run."),
     "fork": Verb("producer.fork:fork", "Go on with a conversation from one of its turns, several times."),
     "replay": Verb("producer.replay:replay", "Run recorded conversations again, at no cost, and compare."),
@@ -75,6 +77,9 @@ for _name, _verb in VERBS.items():
 
 
 def _load(name: str) -> Any:
+    from producer.logs import log_to_stderr  # noqa: PLC0415 - `parley --help` needs no logs
+
+    log_to_stderr()  # before anything is listed or asked: a verb that keeps a log of its own says so later
     module, _, function = VERBS[name].target.partition(":")
     one = typer.Typer(add_completion=False, pretty_exceptions_show_locals=False)
     one.command(name)(getattr(importlib.import_module(module), function))

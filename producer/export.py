@@ -15,10 +15,12 @@ from producer.errors import UsageInvalid
 from producer.run_address import RESULTS_OPTION, RUN_ARGUMENT, find_run
 from producer.terminal import say
 from results.exports.kinds import EXPORTS
+from results.exports.preference import with_parents
 from results.reading import visible_records
 
 ExportFormat = StrEnum("ExportFormat", {name: name for name in EXPORTS})  # type: ignore[misc]  # made of the table
 _OPENAI = ExportFormat("openai")
+PREFERENCE = "preference"
 _STDOUT = "-"
 
 
@@ -29,15 +31,21 @@ def export(
     output_format: Annotated[ExportFormat, typer.Option("--format", help="How a conversation is written.")] = _OPENAI,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE|-", help="- is stdout.")] = _STDOUT,
 ) -> None:
-    """Write the conversations of RUN, one line each, every job once; openai writes those that ended ok."""
+    """Write the conversations of RUN, one line each, every job once; openai writes those that ended ok.
+
+    preference writes pairs of a forked run: the best continuation of each turn with each that is worse.
+    """
     found = find_run(run, results)
     records = visible_records(found.store, found.run_id)
+    if output_format.value == PREFERENCE:
+        records = with_parents(found.store, records)
     written = 0
     with _output(output) as stream:
         for line in EXPORTS[output_format.value](records):
             stream.write(line)
             written += 1
-    say(f"{written} conversations written to {'stdout' if output == _STDOUT else output}")
+    what = "pairs" if output_format.value == PREFERENCE else "conversations"
+    say(f"{written} {what} written to {'stdout' if output == _STDOUT else output}")
 
 
 @contextmanager

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
+from producer.embedded import DEFAULT_CONCURRENCY
 from producer.forked_run import ForkRequest, submit_fork
 from producer.logs import log_to_stderr
-from producer.run import DEFAULT_CONCURRENCY, Capacity, make_here
+from producer.run import Capacity, make_here
 from producer.run_address import JOB_ARGUMENT, RESULTS_OPTION, RUN_ARGUMENT, find_job, find_run
 from producer.submit import feed_cluster, refuse_unreachable_broker
 
@@ -22,7 +23,7 @@ def fork(
         str | None, typer.Option(metavar="NAME|FILE", help="Another model: its name, or a YAML or TOML model block.")
     ] = None,
     n: Annotated[
-        int, typer.Option("-n", "--n", min=1, max=100_000, help="How many conversations go on from there.")
+        int, typer.Option("-n", "--n", min=1, max=100_000, help="How many conversations go on from it.")
     ] = 4,
     results: Annotated[str | None, RESULTS_OPTION] = None,
     run_id: Annotated[

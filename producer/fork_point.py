@@ -7,10 +7,9 @@ from conversations.messages import Message, call_ids_of, text_of
 from conversations.steps import PAUSED_BY_MODEL
 from jobs.job import JobLine
 from producer.errors import UsageInvalid
+from results.exports.preference import FORK
 
 JSONObject = dict[str, Any]
-FORK = "fork"
-"""The key of a forked job's metadata that names its parent."""
 
 
 def model_turns(messages: list[Message], line: JobLine) -> list[int]:

@@ -16,11 +16,12 @@ from jobs.job import JobLine
 from jobs.run import InputWriter, create_run, is_run_id
 from producer.checked_recipe import CheckedRecipe
 from producer.errors import UsageInvalid
-from producer.fork_point import FORK, forked_line
+from producer.fork_point import forked_line
 from producer.run_address import FoundRun
 from producer.stored_lines import StoredLines
 from producer.stored_recipe import check_stored_recipe
-from producer.submission import Submission
+from producer.submission import Submission, unusable_run_id
+from results.exports.preference import FORK
 from results.manifest import RunManifest, read_manifest
 
 JSONObject = dict[str, Any]
@@ -44,9 +45,7 @@ class ForkRequest:
 def submit_fork(found: FoundRun, record: JSONObject, request: ForkRequest) -> Submission:
     """Write the run of the forks into the store of its parent, or attach to it when it is there already."""
     if request.run_id is not None and not is_run_id(request.run_id):
-        raise UsageInvalid(
-            f"--run-id {request.run_id[:150]!r}: use 1 to 128 letters, digits, dots, underscores, hyphens"
-        )
+        raise UsageInvalid(unusable_run_id(request.run_id))
     checked = check_stored_recipe(found, model=request.model, folder=request.folder, is_local=request.is_local)
     lines = _lines(found, record, request)
     _refuse_ended(checked, lines[0], request.turn)

@@ -121,6 +121,15 @@ def counted_jobs(jobs: int) -> str:
     return f"{jobs:,} job{'' if jobs == 1 else 's'}"
 
 
+def waiting_line(run: str, paused: int) -> str:
+    """How many jobs wait for answers from outside, and how to give them; `run` is how the person names the run."""
+    wait = "waits" if paused == 1 else "wait"
+    return (
+        f"{counted_jobs(paused)} {wait} for answers from outside: parley pending {run} lists them, "
+        f"parley answer {run} JOB --results FILE gives them"
+    )
+
+
 def print_summary(summary: Summary, *, as_json: bool) -> None:
     """Print on stdout how a run stands: for a person, or as the one JSON object that is the last line."""
     text = json.dumps(summary.to_json()) if as_json else printable(summary.to_text())

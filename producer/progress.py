@@ -12,7 +12,8 @@ from rich.live import Live
 from rich.table import Table
 
 from jobs.ledger.progress import Snapshot
-from producer.terminal import say
+from producer.outcome import waiting_line
+from producer.terminal import printable, say
 
 LINE_EVERY_SECONDS = 5.0
 _RATE_WINDOW_SECONDS = 60.0
@@ -111,6 +112,7 @@ def _troubles(moment: Snapshot) -> list[tuple[str, int]]:
         ("cancelled", moment.cancelled),
         ("waiting to be tried again", moment.later),
         ("waiting for a permit", moment.parked),
+        ("waiting for answers", moment.paused),
     )
     return [(name, count) for name, count in named if count]
 
@@ -125,8 +127,11 @@ class ProgressDisplay:
         is_live: bool | None = None,
         clock: Callable[[], float] = time.monotonic,
         tell: Callable[[str], None] = say,
+        named: str | None = None,
     ) -> None:
-        """`is_live` says whether stderr can show a table that changes; None looks."""
+        """`is_live` says whether stderr can show a table that changes, None looks; `named` is how to name the run."""
+        self._named = named or run_id
+        self._has_told_of_waiting = False
         self._run_id = run_id
         self._clock = clock
         self._tell = tell
@@ -153,8 +158,19 @@ class ProgressDisplay:
         """Take a snapshot of the ledger and show it when it is time to."""
         now = self._clock()
         self._pace.observe(moment, now)
+        self._tell_of_waiting(moment)
         if self._live:
             self._live.update(table_of(self._run_id, moment, self._pace, now - self._started))
         elif now >= self._line_due:
             self._tell(line_of(moment, self._pace))
             self._line_due = now + LINE_EVERY_SECONDS
+
+    def _tell_of_waiting(self, moment: Snapshot) -> None:
+        """Say once how to answer, as soon as nothing else goes on: the run may wait for this person."""
+        is_idle = moment.paused == moment.pending > 0
+        if is_idle and not self._has_told_of_waiting:
+            if self._live:
+                self._live.console.print(printable(waiting_line(self._named, moment.paused)), markup=False)
+            else:
+                self._tell(waiting_line(self._named, moment.paused))
+        self._has_told_of_waiting = moment.paused > 0 and (is_idle or self._has_told_of_waiting)

@@ -20,7 +20,7 @@ from producer.logs import log_to_file
 from producer.model_endpoints import refuse_unreachable_models
 from producer.outcome import counted_jobs, print_summary
 from producer.progress import ProgressDisplay
-from producer.run_address import DEFAULT_RESULTS
+from producer.run_address import DEFAULT_RESULTS, address_of
 from producer.staged_input import OnBadLine
 from producer.submission import Submission, SubmissionRequest, stored_summary, submit
 from producer.terminal import say
@@ -92,5 +92,5 @@ async def _make(submission: Submission, settings: EmbeddedSettings) -> Snapshot 
     run_id = submission.manifest.run_id
     say(f"run {run_id}: {counted_jobs(submission.manifest.jobs)}; logs in {settings.folder / 'logs'}")
     log_to_file(settings.folder / "logs" / "feeder.log")
-    with ProgressDisplay(run_id) as display:
+    with ProgressDisplay(run_id, named=address_of(submission.store.url, run_id)) as display:
         return await run_embedded(submission, settings, display.show)

@@ -1,5 +1,6 @@
 """Where a run is: what a person types (a run's directory, or a run id with --results) as store and run id."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,15 @@ def folder_of(results_url: str) -> Path | None:
     """The folder behind a `file://` URL; None for any other store."""
     parts = urlsplit(results_url)
     return Path(unquote(parts.path)) if parts.scheme == "file" else None
+
+
+def address_of(results_url: str, run_id: str) -> str:
+    """What a person types for `RUN`, from here: its directory where it has one."""
+    folder = folder_of(results_url)
+    if folder is None:
+        return f"{results_url.rstrip('/')}/{run_id}"
+    path = folder / run_id
+    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def _address(run: str, results: str | None) -> tuple[str, str]:

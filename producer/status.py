@@ -11,7 +11,7 @@ from jobs.errors import BrokerUnreachable, RunUnknown
 from jobs.ledger import Ledger
 from jobs.ledger.progress import Snapshot
 from producer.children import private_broker
-from producer.outcome import Summary, print_summary, summary_of_snapshot
+from producer.outcome import Summary, print_summary, summary_of_snapshot, waiting_line
 from producer.run_address import RESULTS_OPTION, RUN_ARGUMENT, FoundRun, find_run
 from producer.submission import stored_summary
 from producer.terminal import say
@@ -41,6 +41,8 @@ def status(
     print_summary(summary, as_json=as_json)
     if snapshot is not None and not as_json:
         say(f"{snapshot.in_flight} in flight, {snapshot.queued} queued, {snapshot.later} waiting to be tried again")
+        if snapshot.paused:
+            say(waiting_line(run, snapshot.paused))
         if snapshot.sessions_left:
             say(f"{snapshot.sessions_left} jobs left sessions on their backends that are not torn down yet")
 

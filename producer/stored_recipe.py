@@ -11,7 +11,7 @@ from conversations.errors import RecipeInvalid
 from conversations.places import written
 from conversations.recipe import Recipe
 from conversations.recipe_files import STORED_FORMAT, LoadedRecipe, recipe_from_json
-from conversations.recipe_source import RecipeSource
+from conversations.recipe_source import Position, RecipeSource
 from conversations.recipe_toml import read_toml
 from conversations.recipe_yaml import read_yaml
 from conversations.references import BROKEN, SPELLING, broken_references_in
@@ -42,7 +42,8 @@ def check_stored_recipe(found: FoundRun, *, model: str | None, folder: Path, is_
     except ValidationError as error:
         line = error.errors(include_url=False, include_input=False)[0]
         raise UsageInvalid(f"--model {model}: {written(line['loc'])}: {line['msg']}") from None
-    source = RecipeSource(file, stored, {}, {})
+    nowhere = {(): Position(0, 0)}  # nobody wrote this file, so its lines say nothing
+    source = RecipeSource(file, stored, nowhere, nowhere)
     loaded = LoadedRecipe(recipe, source, folder, stored_form.decode())
     checked = check_loaded(loaded, folder / "recipe.json", is_local=is_local)
     return replace(checked, stored_form=stored_form)  # pinned already: the same run gives the same bytes

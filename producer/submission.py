@@ -46,9 +46,7 @@ class Submission:
 def submit(request: SubmissionRequest) -> Submission:
     """Check everything and write the run, or attach to it when it is there already."""
     if request.run_id is not None and not is_run_id(request.run_id):
-        raise UsageInvalid(
-            f"--run-id {request.run_id[:150]!r}: use 1 to 128 letters, digits, dots, underscores, hyphens"
-        )
+        raise UsageInvalid(unusable_run_id(request.run_id))
     checked = check_recipe(request.recipe, is_local=request.is_local)
     store = open_store(request.results)
     if request.is_resumed:
@@ -57,6 +55,11 @@ def submit(request: SubmissionRequest) -> Submission:
     store.check()
     manifest = _stored_run(request, jobs, checked, store) or _new_run(request, jobs, checked, store)
     return Submission(checked, store, store.url, manifest)
+
+
+def unusable_run_id(text: str) -> str:
+    """What is said of a text that can name no run."""
+    return f"--run-id {text[:150]!r}: use 1 to 128 letters, digits, dots, underscores, hyphens"
 
 
 def stored_summary(store: Store, manifest: RunManifest, *, seconds: float = 0.0) -> Summary:

@@ -15,6 +15,7 @@ from producer.feeder import Feeder
 from producer.logs import log_to_stderr
 from producer.outcome import counted_jobs
 from producer.progress import ProgressDisplay
+from producer.run_address import address_of
 from producer.staged_input import OnBadLine
 from producer.submission import Submission, SubmissionRequest
 from producer.submission import submit as write_run
@@ -84,5 +85,5 @@ async def _feed_all(submission: Submission, broker: str) -> Snapshot:
     run_id = submission.manifest.run_id
     say(f"run {run_id}: {counted_jobs(submission.manifest.jobs)}")
     async with Ledger.open(broker) as ledger, AsyncStore(submission.store) as store:
-        with ProgressDisplay(run_id) as display:
+        with ProgressDisplay(run_id, named=address_of(submission.store.url, run_id)) as display:
             return await Feeder(ledger, store, submission.manifest, submission.results_url).run(display.show)

@@ -15,7 +15,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 ROOT = Path(__file__).resolve().parent.parent
-MUST_BE_SHOWN = ("d", "e")
+MUST_BE_SHOWN = ("d", "e", "a", "u", "s")
 _NAMED = re.compile(r"[a-z]\d{1,2}")
 _PASSED, _FAILED, _SKIPPED = "passed", "failed", "skipped"
 _MOST_NAMES = 6
@@ -40,8 +40,9 @@ class Test:
 
     @property
     def rules(self) -> list[str]:
-        """Return the rules that its name says it shows: `test_d15_d16_…`."""
-        return [word for word in self.name.split("_") if _NAMED.fullmatch(word)]
+        """Return the rules that its name says it shows: `test_d15_d16_…`; `test_sec_s5_…` names one of security."""
+        named = [word for word in self.name.split("_") if _NAMED.fullmatch(word)]
+        return [rule for rule in named if rule[0] != "s"] if self.name.startswith("test_sec_") else named
 
 
 @dataclass(slots=True)
@@ -106,6 +107,7 @@ _TITLES = {
     "e": "invokers and ensembles",
     "a": "the tool runner",
     "u": "the tool manager",
+    "s": "tools that somebody outside answers",
 }
 
 

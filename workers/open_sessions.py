@@ -39,7 +39,10 @@ class NotedSession:
         if is_resumed:
             self._taking_up = self.keeps
         if self._taking_up and not earlier.sessions:
-            reason = "the session that the job goes on with is gone from its backend: it was torn down meanwhile"
+            reason = (
+                "the session that the job goes on with is gone from its backend: it was torn down meanwhile, by a "
+                "pause or because no worker came in time; sessions made again (resume: replay) live through that"
+            )
             await self._abandon(Ended("failed", Failure("session_lost", reason)))
         torn_down = await asyncio.gather(*(self._tear_down(session) for session in earlier.sessions))
         gone = [session for session, is_gone in zip(earlier.sessions, torn_down, strict=True) if is_gone]

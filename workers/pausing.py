@@ -1,6 +1,7 @@
 """Pausing: a conversation that waits for answers from outside holds nothing, and goes on with them on any worker."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import structlog
 
@@ -73,10 +74,10 @@ async def resumed(ledger: Externals, store: AsyncStore, job: JobReference) -> tu
     return Restored(state, paused.scratch, 0, is_whole=True), answers
 
 
-def _result_of(call: PendingCall, result: dict[str, object]) -> ToolResult:
-    """What somebody outside says a call came to; an error that names no type is one of the outside."""
+def _result_of(call: PendingCall, result: dict[str, Any]) -> ToolResult:
+    """What somebody outside says a call came to."""
     error = result.get("error")
-    metadata = {"external": True}
+    metadata = {"external": True, **result.get("metadata", {})}
     if error is None:
         return ToolResult(call.call_id, call.name, result.get("result"), metadata=metadata)
     return ToolResult(call.call_id, call.name, None, str(error), ErrorType.external, metadata)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from engines.errors import InvalidTool
 from engines.mcp.text import printable
 from engines.plain import JSONObject, canonical
-from engines.tool import Tool
+from engines.tool import INFERRED_OUTPUT, Tool
 
 if TYPE_CHECKING:
     from mcp import Tool as McpTool
@@ -88,9 +88,10 @@ def difference(pinned: Tool, now: Listed) -> str:
     """Return what differs between a pinned tool and what its server lists now; "" when the digests are the same."""
     if pinned.metadata.get(DIGEST) == now.digest:
         return ""
+    outputs = None if INFERRED_OUTPUT in pinned.metadata else pinned.output_parameters
     changes = [
         *_schema_changes("parameters", pinned.parameters, cleaned(now.parameters)),
-        *_schema_changes("output schema", pinned.output_parameters, cleaned(now.output_parameters)),
+        *_schema_changes("output schema", outputs, cleaned(now.output_parameters)),
     ]
     before = pinned.metadata.get("annotations") or {}
     changes += [

@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Iterable
 
-from engines.history import HistoryEntry
+from engines.history import EXTERNAL, INJECTED, HistoryEntry
+from engines.result_cache import CACHED
 from engines.tool import ErrorType, ToolCall
 
 # Turned away before the server was asked. (A call that timed out was asked for, and may have done its work.)
 _NEVER_SENT = frozenset({ErrorType.permission})
-_NOT_THE_SERVERS = ("injected", "cached", "simulated")
+_NOT_THE_SERVERS = (INJECTED, CACHED, EXTERNAL)
 
 
 def replayable(history: Iterable[HistoryEntry], names: Collection[str]) -> list[ToolCall]:

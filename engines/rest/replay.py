@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable
 
 from engines.faults import PARTIAL_RESULT
-from engines.history import INJECTED, HistoryEntry
+from engines.history import EXTERNAL, INJECTED, HistoryEntry
 from engines.tool import ErrorType, ToolCall
 
 # Turned away before the server was asked. (A call that timed out was asked for, and may have done its work.)
 _NEVER_SENT = frozenset({ErrorType.permission})
-_NOT_THE_SERVERS = ("cached", "simulated")
+_NOT_THE_SERVERS = ("cached", "simulated", EXTERNAL)
 
 
 def changes(history: Iterable[HistoryEntry], *, is_writer: Callable[[ToolCall], bool]) -> list[HistoryEntry]:

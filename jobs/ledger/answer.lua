@@ -1,5 +1,5 @@
 -- Take answers to calls of a paused job, each at most once; they lie in object storage under one key by now.
--- ARGV: run, index, key of the stored answers, then the id of each call that they answer
+-- ARGV: run, index, key of the stored answers (no two callers have one), then the id of each call that they answer
 -- Returns {state of the job, then accepted, answered, late or unknown for each call};
 -- states: unknown_run, unknown_job, finished, waiting (for more answers), resumed, running (not paused)
 local run, index, key = ARGV[1], ARGV[2], ARGV[3]
@@ -11,13 +11,14 @@ if redis.call('GETBIT', base .. ':done', index) == 1 then return {'finished'} en
 local now = now_ms()
 local awaited = base .. ':awaited:' .. index
 local outcomes = {'running'}
-local accepted = false
 for i = 4, #ARGV do
   local value = redis.call('HGET', awaited, 'c:' .. ARGV[i])
   if not value then
     outcomes[#outcomes + 1] = 'unknown'
   elseif value == 'late' then
     outcomes[#outcomes + 1] = 'late'
+  elseif value == '=' .. key then
+    outcomes[#outcomes + 1] = 'accepted'  -- our own call, sent again after a lost answer
   elseif string.sub(value, 1, 1) ~= '?' then
     outcomes[#outcomes + 1] = 'answered'
   elseif value ~= '?' and tonumber(string.sub(value, 2)) <= now then
@@ -26,12 +27,9 @@ for i = 4, #ARGV do
   else
     redis.call('HSET', awaited, 'c:' .. ARGV[i], '=' .. key)
     outcomes[#outcomes + 1] = 'accepted'
-    accepted = true
   end
 end
 if redis.call('HEXISTS', base .. ':paused', index) == 1 then
   outcomes[1] = settle_waiting(run, index, now) and 'waiting' or 'resumed'
-elseif accepted then
-  outcomes[1] = 'waiting'  -- it is just being paused: whoever pauses it finds the answer
 end
 return outcomes

@@ -232,8 +232,7 @@ class ScriptRunner:
             _, late = await asyncio.wait(list(self._under_way), timeout=_CLOSE_SECONDS)
             for task in late:
                 task.cancel()
-        await self._release_idle()
-        await self.redis.aclose()
+        await self.redis.aclose()  # the kept ones as well
 
 
 async def _answer_of(connection: AbstractConnection) -> Any:

@@ -1,17 +1,22 @@
 """External calls: jobs that wait for answers from outside, each call answered at most once (rules S4-S18, F39)."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from jobs.errors import LedgerCorrupt
+from redis.asyncio.client import PubSub
+
+from jobs.errors import BrokerUnreachable, LedgerCorrupt
 from jobs.job import JobReference
 from jobs.ledger.claims import Claim
-from jobs.ledger.connection import ScriptRunner
+from jobs.ledger.connection import PASSING, ScriptRunner
 
 JobState = Literal["unknown_run", "unknown_job", "finished", "waiting", "resumed", "running"]
 CallOutcome = Literal["accepted", "answered", "late", "unknown"]
 LATE = "late"
+FINISHED = "finished"
+_SUBSCRIBE_SECONDS = 10.0
 _CALL = b"c:"
 
 
@@ -25,10 +30,28 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Awaited:
-    """A job that paused: the key of its stored state, and for each call the key of its answer, LATE, or None."""
+    """A job that paused: the key of its stored state, and for each call the key of its answer, LATE, or None.
+
+    `ends` says in Unix seconds when the time of those that still wait is over, where it is bounded.
+    """
 
     state_key: str
     calls: Mapping[str, str | None]
+    ends: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Hears of jobs that pause. What is said while the connection is being mended is missed: look once in a while."""
+
+    pubsub: PubSub
+    url: str
+
+    async def next(self, timeout_seconds: float) -> str | None:
+        """Return the index of a job that paused, FINISHED at the run's end, None when nothing was said in time."""
+        async with _as_unreachable(self.url):
+            message = await self.pubsub.get_message(ignore_subscribe_messages=True, timeout=timeout_seconds)
+        return message["data"].decode() if message is not None and message["type"] == "message" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +62,7 @@ class Externals:
     lease_seconds: float = 60.0
 
     async def pause(self, claim: Claim, state_key: str, calls: Sequence[tuple[str, float | None]]) -> bool:
-        """Let the job wait; False when the claim is lost. `calls` are ids with the seconds each may take, if bounded."""
+        """Let the job wait; False when the claim is lost. `calls` are ids, and the seconds each may take if bounded."""
         flat = [part for call_id, seconds in calls for part in (call_id, _milliseconds(seconds or 0.0))]
         answer = await self.scripts.run(
             self.scripts.script("pause"),
@@ -68,17 +91,32 @@ class Externals:
         found: dict[bytes, bytes] = await self.scripts.patiently(lambda redis: redis.hgetall(key))
         if b"key" not in found:
             return None
-        calls = {
-            field.removeprefix(_CALL).decode(): _answer_key(value.decode())
-            for field, value in found.items()
-            if field.startswith(_CALL)
+        values = {
+            name.removeprefix(_CALL).decode(): value.decode() for name, value in found.items() if name.startswith(_CALL)
         }
-        return Awaited(found[b"key"].decode(), calls)
+        return Awaited(
+            state_key=found[b"key"].decode(),
+            calls={call_id: _answer_key(value) for call_id, value in values.items()},
+            ends={call_id: int(value[1:]) / 1000 for call_id, value in values.items() if value[:1] == "?" != value},
+        )
 
     async def paused(self, run_id: str) -> list[int]:
         """Return the indices of the jobs that wait, in order."""
         found: list[bytes] = await self.scripts.patiently(lambda redis: redis.hkeys(f"parley:run:{run_id}:paused"))
         return sorted(int(index) for index in found)
+
+    @asynccontextmanager
+    async def listening(self, run_id: str) -> AsyncIterator["Listening"]:
+        """Be told, for the block, of each job that pauses from now on. BrokerUnreachable when nobody answers."""
+        pubsub = self.scripts.redis.pubsub()
+        try:
+            async with _as_unreachable(self.scripts.url):
+                await pubsub.subscribe(channel_of(run_id))
+                await pubsub.get_message(timeout=_SUBSCRIBE_SECONDS)  # its confirmation: from here nothing is missed
+            yield Listening(pubsub, self.scripts.url)
+        finally:
+            with suppress(*PASSING):
+                await pubsub.aclose()  # type: ignore[no-untyped-call]  # redis-py leaves it untyped
 
     async def restore(
         self, run_id: str, index: int, route: int, state_key: str, calls: Sequence[tuple[str, str | None, float | None]]
@@ -90,8 +128,16 @@ class Externals:
 
 
 def channel_of(run_id: str) -> str:
-    """Return the channel on which the index of each job that pauses is told."""
+    """Return the channel on which the index of each job that pauses is told, and at last FINISHED."""
     return f"parley:paused:{run_id}"
+
+
+@asynccontextmanager
+async def _as_unreachable(url: str) -> AsyncIterator[None]:
+    try:
+        yield
+    except PASSING as failure:
+        raise BrokerUnreachable(url, str(failure)) from failure
 
 
 def _answer_key(value: str) -> str | None:

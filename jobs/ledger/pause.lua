@@ -4,10 +4,16 @@
 -- Returns paused, resumed (every call was answered meanwhile: nobody waits), or fenced.
 local run, index, fence, key = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local base = run_key(run)
-if redis.call('HGET', base .. ':owners', index) ~= fence then return 'fenced' end
+local awaited = base .. ':awaited:' .. index
+if redis.call('HGET', base .. ':owners', index) ~= fence then
+  -- Our own call, sent again after a lost answer? A key names the attempt that wrote it.
+  if redis.call('HGET', awaited, 'key') == key then
+    return redis.call('HEXISTS', base .. ':paused', index) == 1 and 'paused' or 'resumed'
+  end
+  return 'fenced'
+end
 local now = now_ms()
 local route = redis.call('HGET', base .. ':window', index) or '0'
-local awaited = base .. ':awaited:' .. index
 for i = 6, #ARGV, 2 do
   local allowed = tonumber(ARGV[i + 1])
   local value = allowed > 0 and string.format('?%.0f', now + allowed) or '?'

@@ -28,5 +28,6 @@ release_permits(base, run, index, route, now, tonumber(ARGV[9]))
 if settled == tonumber(redis.call('HGET', base, 'jobs')) then
   redis.call('HSET', base, 'finished_ms', string.format('%.0f', now))
   redis.call('SREM', 'parley:runs', run)
+  redis.call('PUBLISH', 'parley:paused:' .. run, 'finished')  -- nobody needs to wait for a paused job any more
 end
 return 'settled'

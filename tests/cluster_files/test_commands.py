@@ -112,7 +112,7 @@ def test_the_whole_compose_cluster_makes_the_conversations_of_the_weather_exampl
     assert "NOPERM" not in said
 
 
-def test_s12_flower_shows_everything_to_who_may_and_changes_nothing(cluster: Cluster, redis_service: Running) -> None:
+def test_sec_s12_flower_shows_everything_to_who_may_and_changes_nothing(cluster: Cluster, redis_service: Running) -> None:
     port = free_port()
     command = [word.replace("--port=5555", f"--port={port}") for word in cluster.command("flower")]
     with running([*command, "--address=127.0.0.1"], cluster.environment("flower"), cluster.checkout) as flower:
@@ -142,7 +142,7 @@ def _status(port: int, path: str, *, login: bool = False, data: bytes | None = N
             return refusal.code
 
 
-def test_s14_nobody_gets_into_redis_without_a_role(cluster: Cluster, redis_service: Running) -> None:
+def test_sec_s14_nobody_gets_into_redis_without_a_role(cluster: Cluster, redis_service: Running) -> None:
     with redis.Redis(port=cluster.redis_port) as stranger, pytest.raises(redis.AuthenticationError):
         stranger.ping()
     with (
@@ -152,7 +152,7 @@ def test_s14_nobody_gets_into_redis_without_a_role(cluster: Cluster, redis_servi
         guesser.ping()
 
 
-def test_s14_redis_does_not_start_open_when_its_roles_are_missing(cluster: Cluster) -> None:
+def test_sec_s14_redis_does_not_start_open_when_its_roles_are_missing(cluster: Cluster) -> None:
     words = [word.replace("redis.acl", "missing.acl") for word in cluster.command("redis")]
     script = f"{words[-1].rstrip()} --bind 127.0.0.1 --port {cluster.redis_port}"
 
@@ -171,7 +171,7 @@ def test_s14_redis_does_not_start_open_when_its_roles_are_missing(cluster: Clust
     ],
     ids=" ".join,
 )  # fmt: skip
-def test_s14_a_role_may_do_no_more_than_its_work(
+def test_sec_s14_a_role_may_do_no_more_than_its_work(
     cluster: Cluster, redis_service: Running, role: str, command: tuple[str, ...]
 ) -> None:
     with client(cluster, role) as connection:
@@ -188,7 +188,7 @@ def test_redis_keeps_what_it_was_told_and_evicts_nothing(cluster: Cluster, redis
     assert (cluster.folder / "data" / "appendonlydir").exists() or (cluster.folder / "data" / "appendonly.aof").exists()
 
 
-def test_s13_the_shutdown_command_of_celery_reaches_no_worker(cluster: Cluster, redis_service: Running) -> None:
+def test_sec_s13_the_shutdown_command_of_celery_reaches_no_worker(cluster: Cluster, redis_service: Running) -> None:
     service = "worker-conversations"
     environment = {**cluster.environment(service), "PARLEY_BROKER": cluster.environment("feeder")["PARLEY_BROKER"]}
     with running(cluster.command(service), cluster.environment(service), cluster.checkout) as worker:

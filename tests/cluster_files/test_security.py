@@ -28,32 +28,32 @@ def each(services: dict[str, JSONObject]) -> list[tuple[str, JSONObject]]:
 # Docker Compose
 
 
-def test_s21_compose_root_filesystems_are_read_only(services: dict[str, JSONObject]) -> None:
+def test_sec_s21_compose_root_filesystems_are_read_only(services: dict[str, JSONObject]) -> None:
     assert [name for name, service in each(services) if service.get("read_only") is not True] == []
 
 
-def test_s21_compose_drops_every_capability(services: dict[str, JSONObject]) -> None:
+def test_sec_s21_compose_drops_every_capability(services: dict[str, JSONObject]) -> None:
     assert [name for name, service in each(services) if service.get("cap_drop") != ["ALL"]] == []
     assert [(name, service["cap_add"]) for name, service in each(services) if "cap_add" in service] == [
         (CHOWN_ONLY, ["CHOWN"])
     ]
 
 
-def test_s21_compose_gives_no_new_privileges(services: dict[str, JSONObject]) -> None:
+def test_sec_s21_compose_gives_no_new_privileges(services: dict[str, JSONObject]) -> None:
     for name, service in each(services):
         assert service["security_opt"] == ["no-new-privileges:true"], name
         assert "privileged" not in service, name
         assert not {"pid", "ipc", "userns_mode", "cgroup", "devices"} & set(service), name
 
 
-def test_s21_compose_users_are_not_root(services: dict[str, JSONObject]) -> None:
+def test_sec_s21_compose_users_are_not_root(services: dict[str, JSONObject]) -> None:
     users = {name: service["user"].split(":") for name, service in each(services) if name != CHOWN_ONLY}
 
     assert all(int(number) > 0 for pair in users.values() for number in pair)
     assert services[CHOWN_ONLY]["network_mode"] == "none"
 
 
-def test_s21_compose_mounts_no_docker_socket_and_no_folder_of_the_host_writable(
+def test_sec_s21_compose_mounts_no_docker_socket_and_no_folder_of_the_host_writable(
     services: dict[str, JSONObject],
 ) -> None:
     for name, service in each(services):
@@ -62,14 +62,14 @@ def test_s21_compose_mounts_no_docker_socket_and_no_folder_of_the_host_writable(
             assert volume.endswith(":ro") or not volume.startswith((".", "/", "~")), (name, volume)
 
 
-def test_s21_compose_ports_are_on_this_machine_only_and_only_flower_has_one(services: dict[str, JSONObject]) -> None:
+def test_sec_s21_compose_ports_are_on_this_machine_only_and_only_flower_has_one(services: dict[str, JSONObject]) -> None:
     assert {name: service["ports"] for name, service in each(services) if "ports" in service} == {
         "flower": ["127.0.0.1:5555:5555"]
     }
     assert not [name for name, service in each(services) if service.get("network_mode") == "host"]
 
 
-def test_s21_compose_limits_memory_processes_and_tmp(services: dict[str, JSONObject]) -> None:
+def test_sec_s21_compose_limits_memory_processes_and_tmp(services: dict[str, JSONObject]) -> None:
     for name, service in each(services):
         assert service["deploy"]["resources"]["limits"]["memory"], name
         assert service["pids_limit"], name
@@ -78,7 +78,7 @@ def test_s21_compose_limits_memory_processes_and_tmp(services: dict[str, JSONObj
             assert {"noexec", "nosuid", "nodev"} <= set(re.split("[:,]", mount)), name
 
 
-def test_s14_s21_redis_and_the_store_have_no_way_out_and_no_port(
+def test_sec_s14_s21_redis_and_the_store_have_no_way_out_and_no_port(
     checkout: Path, services: dict[str, JSONObject]
 ) -> None:
     networks = yaml.safe_load((checkout / "compose.yaml").read_text())["networks"]
@@ -89,7 +89,7 @@ def test_s14_s21_redis_and_the_store_have_no_way_out_and_no_port(
         assert "ports" not in services[name], name
 
 
-def test_s11_compose_holds_no_secret(checkout: Path) -> None:
+def test_sec_s11_compose_holds_no_secret(checkout: Path) -> None:
     text = (checkout / "compose.yaml").read_text()
     secrets = re.findall(r"\$\{(\w*(?:PASSWORD|SECRET|ACCESS_KEY|SECRET_KEY))\b([^}]*)\}", text)
 
@@ -97,7 +97,7 @@ def test_s11_compose_holds_no_secret(checkout: Path) -> None:
     assert [name for name, rest in secrets if not rest.startswith(":?")] == [], "a secret has no default"
 
 
-def test_s11_the_secrets_of_compose_are_made_up_anew(checkout: Path) -> None:
+def test_sec_s11_the_secrets_of_compose_are_made_up_anew(checkout: Path) -> None:
     text = (checkout / "scripts" / "cluster_env.sh").read_text()
 
     assert {name for name, value in re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE) if value == "$(secret)"} == set(
@@ -132,7 +132,7 @@ def specs(objects: list[JSONObject]) -> dict[str, JSONObject]:
 
 
 @pytest.mark.parametrize("name", PODS)
-def test_s21_kubernetes_pods_are_restricted(specs: dict[str, JSONObject], name: str) -> None:
+def test_sec_s21_kubernetes_pods_are_restricted(specs: dict[str, JSONObject], name: str) -> None:
     pod = specs[name]
 
     assert pod["automountServiceAccountToken"] is False
@@ -154,13 +154,13 @@ def test_s21_kubernetes_pods_are_restricted(specs: dict[str, JSONObject], name: 
         assert volume["emptyDir"]["sizeLimit"]
 
 
-def test_s21_the_namespace_refuses_pods_that_are_not_restricted(objects: list[JSONObject]) -> None:
+def test_sec_s21_the_namespace_refuses_pods_that_are_not_restricted(objects: list[JSONObject]) -> None:
     (namespace,) = [thing for thing in objects if thing["kind"] == "Namespace"]
 
     assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
 
 
-def test_s21_the_service_account_gets_no_token(objects: list[JSONObject]) -> None:
+def test_sec_s21_the_service_account_gets_no_token(objects: list[JSONObject]) -> None:
     (account,) = [thing for thing in objects if thing["kind"] == "ServiceAccount"]
 
     assert account["automountServiceAccountToken"] is False
@@ -168,7 +168,7 @@ def test_s21_the_service_account_gets_no_token(objects: list[JSONObject]) -> Non
 
 
 @pytest.mark.parametrize("name", PODS)
-def test_s11_secrets_come_by_reference(specs: dict[str, JSONObject], name: str) -> None:
+def test_sec_s11_secrets_come_by_reference(specs: dict[str, JSONObject], name: str) -> None:
     for container in specs[name]["containers"]:
         secret = [one for one in container["env"] if re.search("BROKER|KEY|SECRET|AUTH", one["name"])]
         assert secret
@@ -179,14 +179,14 @@ def _policies(objects: list[JSONObject]) -> dict[str, JSONObject]:
     return {thing["metadata"]["name"]: thing["spec"] for thing in objects if thing["kind"] == "NetworkPolicy"}
 
 
-def test_s21_by_default_nothing_goes_in_or_out(objects: list[JSONObject]) -> None:
+def test_sec_s21_by_default_nothing_goes_in_or_out(objects: list[JSONObject]) -> None:
     assert _policies(objects)["default-deny"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
 
 
 @pytest.mark.parametrize(
     "address", ["169.254.169.254", "10.1.2.3", "172.16.0.1", "192.168.1.1", "127.0.0.1", "100.64.0.1"]
 )
-def test_s21_the_way_out_leads_to_no_private_address(objects: list[JSONObject], address: str) -> None:
+def test_sec_s21_the_way_out_leads_to_no_private_address(objects: list[JSONObject], address: str) -> None:
     blocks = [
         peer["ipBlock"]
         for policy in _policies(objects).values()
@@ -202,14 +202,14 @@ def test_s21_the_way_out_leads_to_no_private_address(objects: list[JSONObject], 
         assert not inside or excepted
 
 
-def test_s21_every_way_out_names_its_ports(objects: list[JSONObject]) -> None:
+def test_sec_s21_every_way_out_names_its_ports(objects: list[JSONObject]) -> None:
     for name, policy in _policies(objects).items():
         for rule in [*policy.get("egress", []), *policy.get("ingress", [])]:
             assert rule["ports"], name
             assert rule.get("to") or rule.get("from"), name
 
 
-def test_s12_flower_is_let_in_to_by_nobody_without_a_label(objects: list[JSONObject]) -> None:
+def test_sec_s12_flower_is_let_in_to_by_nobody_without_a_label(objects: list[JSONObject]) -> None:
     (rule,) = _policies(objects)["flower"]["ingress"]
 
     assert rule["from"] == [{"namespaceSelector": {"matchLabels": {"parley/may-see-flower": "true"}}}]
@@ -217,7 +217,7 @@ def test_s12_flower_is_let_in_to_by_nobody_without_a_label(objects: list[JSONObj
 
 
 @pytest.mark.parametrize("place", ["compose", "kubernetes"])
-def test_s12_flower_is_read_only_and_wants_a_password(
+def test_sec_s12_flower_is_read_only_and_wants_a_password(
     services: dict[str, JSONObject], specs: dict[str, JSONObject], place: str
 ) -> None:
     if place == "compose":
@@ -234,7 +234,7 @@ def test_s12_flower_is_read_only_and_wants_a_password(
     assert "FLOWER_UNAUTHENTICATED_API" not in variables
 
 
-def test_s12_flower_is_new_enough(checkout: Path) -> None:
+def test_sec_s12_flower_is_new_enough(checkout: Path) -> None:
     (requirement,) = tomllib.loads((checkout / "pyproject.toml").read_text())["project"]["optional-dependencies"][
         "flower"
     ]
@@ -242,7 +242,7 @@ def test_s12_flower_is_new_enough(checkout: Path) -> None:
     assert not Requirement(requirement).specifier.contains("2.1.99")
 
 
-def test_s13_remote_control_is_off_everywhere(checkout: Path, services: dict[str, JSONObject]) -> None:
+def test_sec_s13_remote_control_is_off_everywhere(checkout: Path, services: dict[str, JSONObject]) -> None:
     for name in OURS - {"feeder"}:
         assert services[name]["environment"]["PARLEY_REMOTE_CONTROL"] == "false", name
     kustomization = yaml.safe_load((checkout / "k8s" / "base" / "kustomization.yaml").read_text())
@@ -250,7 +250,7 @@ def test_s13_remote_control_is_off_everywhere(checkout: Path, services: dict[str
     assert "PARLEY_REMOTE_CONTROL=false" in settings["parley-settings"]
 
 
-def test_s13_only_an_operator_may_publish_commands(checkout: Path) -> None:
+def test_sec_s13_only_an_operator_may_publish_commands(checkout: Path) -> None:
     users = [line for line in (checkout / "k8s" / "redis.acl").read_text().splitlines() if not line.endswith(" off")]
 
     assert len(users) == 3
@@ -311,7 +311,7 @@ def _packages(lock: str) -> dict[str, str]:
     return {canonicalize_name(name): version for name, version in pinned}
 
 
-def test_s22_the_lock_pins_everything_by_hash_and_names_no_registry(lock: str) -> None:
+def test_sec_s22_the_lock_pins_everything_by_hash_and_names_no_registry(lock: str) -> None:
     entries = [entry for entry in re.split(r"(?<!\\)\n", lock) if entry and not entry.startswith("#")]
 
     assert [entry for entry in entries if not re.match(r"[\w.-]+==", entry) or "--hash=sha256:" not in entry] == []
@@ -319,7 +319,7 @@ def test_s22_the_lock_pins_everything_by_hash_and_names_no_registry(lock: str) -
     assert "--index" not in lock
 
 
-def test_s22_the_lock_fits_pyproject(checkout: Path) -> None:
+def test_sec_s22_the_lock_fits_pyproject(checkout: Path) -> None:
     project = tomllib.loads((checkout / "pyproject.toml").read_text())["project"]
     pinned = _packages((checkout / "requirements.lock").read_text())
     wanted = [Requirement(one) for one in [*project["dependencies"], *project["optional-dependencies"]["flower"]]]
@@ -330,7 +330,7 @@ def test_s22_the_lock_fits_pyproject(checkout: Path) -> None:
     assert wrong == [], "make lock"
 
 
-def test_s22_the_image_installs_nothing_that_is_not_locked(checkout: Path) -> None:
+def test_sec_s22_the_image_installs_nothing_that_is_not_locked(checkout: Path) -> None:
     dockerfile = (checkout / "Dockerfile").read_text()
     installs = re.findall(r"pip install[^&\n]*", dockerfile)
 
@@ -339,7 +339,7 @@ def test_s22_the_image_installs_nothing_that_is_not_locked(checkout: Path) -> No
     assert not re.search(r"curl|wget|apt-get|git clone", dockerfile)
 
 
-def test_s21_the_image_is_not_root(checkout: Path) -> None:
+def test_sec_s21_the_image_is_not_root(checkout: Path) -> None:
     users = re.findall(r"^USER (\d+):(\d+)$", (checkout / "Dockerfile").read_text(), re.MULTILINE)
 
     assert users

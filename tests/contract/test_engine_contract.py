@@ -1,4 +1,4 @@
-"""What every engine keeps to, whatever answers its calls: run over local, lm, mcp, rest, search and multi."""
+"""What every engine keeps to, whatever answers its calls: run over local, lm, mcp, recipe, rest, search and multi."""
 
 import asyncio
 import json
@@ -9,14 +9,17 @@ from typing import Any
 
 import pytest
 
+from engines.converse import Brief, Conversed
 from engines.engine import ToolEngine
-from engines.errors import SessionStateInvalid, TurnAborted
+from engines.errors import SessionStateInvalid, ToolFailed, TurnAborted
 from engines.faults import ErrorCategory
 from engines.kind_settings import EngineParts
 from engines.lm import LMToolEngine
 from engines.local import LocalEngine
 from engines.mcp.engine import McpToolEngine
 from engines.multi import MultiToolEngine
+from engines.recipes.engine import RecipeToolEngine
+from engines.recipes.sub_agent import SUB_AGENT, SubAgent
 from engines.registry import ToolRegistry
 from engines.rest.engine import RestToolEngine
 from engines.search.corpus import Corpus, CorpusSearcher
@@ -112,6 +115,39 @@ def search_engine(stage: Stage, toolsets: tuple[Toolset, ...], faults: list[dict
     )
 
 
+class StagedConverse:
+    """Holds no conversation: its last word is what the stage's tool would say."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._play = staged_speak(stage)._answer
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def __call__(self, brief: Brief) -> Conversed:
+        session_id = brief.session_id.rpartition(".")[0]
+        try:
+            said = await self._play(brief.prompt, {**brief.arguments, "session_id": session_id})
+        except ToolFailed as failure:
+            return Conversed(error=failure.message, error_type=failure.error_type)
+        return Conversed(json.dumps(said))
+
+
+def recipe_engine(stage: Stage, toolsets: tuple[Toolset, ...], faults: list[dict[str, Any]]) -> ToolEngine:
+    """A call is a conversation that ends with what the stage says; its tools say that they change nothing."""
+    asking = tuple(replace(toolset, tools=tuple(map(with_recipe, toolset.tools))) for toolset in toolsets)
+    settings = {"type": "recipe", "error_categories": faults}
+    held = StagedConverse(stage)
+    return RecipeToolEngine.from_parts(replace(parts(settings, asking), converse_for=lambda _recipe: held))
+
+
+def with_recipe(tool: Tool) -> Tool:
+    agent = SubAgent(recipe={}, prompt=tool.name).model_dump()
+    metadata = {**tool.metadata, SUB_AGENT: agent, "read_only": True}
+    return replace(tool, output_parameters={"type": "object"}, metadata=metadata)
+
+
 def multi_engine(stage: Stage, toolsets: tuple[Toolset, ...], faults: list[dict[str, Any]]) -> ToolEngine:
     """The namespace `w` on a local engine, a second one on a model, as in a recipe with both."""
     engines = {"code": local_engine(stage, toolsets, faults), "model": lm_engine(stage, (toolset("other"),), faults)}
@@ -129,7 +165,7 @@ def parts(settings: dict[str, Any], toolsets: tuple[Toolset, ...]) -> EnginePart
     )
 
 
-@pytest.fixture(params=[local_engine, lm_engine, mcp_engine, rest_engine, search_engine, multi_engine])
+@pytest.fixture(params=[local_engine, lm_engine, mcp_engine, recipe_engine, rest_engine, search_engine, multi_engine])
 async def subject(request: pytest.FixtureRequest) -> AsyncIterator[Subject]:
     stage = Stage()
 

@@ -111,7 +111,7 @@ def test_check_leaves_nothing_behind(store: Store) -> None:
 
 
 @pytest.mark.parametrize("key", ["../x", "a/../b", "/a", "a//b", "a/", "", ".", "a\\b", "a\nb", "ä", "a b", "x" * 1025])
-def test_s15_a_key_that_could_leave_its_place_is_refused(store: Store, key: str) -> None:
+def test_sec_s15_a_key_that_could_leave_its_place_is_refused(store: Store, key: str) -> None:
     for use in (store.get, store.delete, lambda unsafe: store.put(unsafe, b"")):
         with pytest.raises(InvalidKey, match="key"):
             use(key)

@@ -197,7 +197,7 @@ def test_a_store_of_an_unknown_kind_names_the_known_ones(folder: Path) -> None:
     check_refusal(parley(folder, "run", "recipe.yaml", "--results", "ftp://x/y"), 5, "no store for ftp://", "s3://")
 
 
-def test_s15_a_run_id_that_could_leave_its_folder_is_refused(folder: Path) -> None:
+def test_sec_s15_a_run_id_that_could_leave_its_folder_is_refused(folder: Path) -> None:
     for run_id in ("../x", "a/b", "..", "ü", "x" * 129, ""):
         check_refusal(parley(folder, "run", "recipe.yaml", "--run-id", run_id), 2, "--run-id", "1 to 128 letters")
 
@@ -252,7 +252,7 @@ def test_validate_names_every_bad_line_and_says_what_it_found(folder: Path) -> N
     assert "math: 1, engine python" in ended.stdout
 
 
-def test_s18_what_a_job_line_says_cannot_steer_the_terminal(folder: Path) -> None:
+def test_sec_s18_what_a_job_line_says_cannot_steer_the_terminal(folder: Path) -> None:
     (folder / "jobs.jsonl").write_text(json.dumps({"prompt": "a", "\x1b[2Jkey\u202e": 1}) + "\n")
     ended = parley(folder, "run", "recipe.yaml")
     assert ended.returncode == 3

@@ -57,7 +57,7 @@ def recipe_and_jobs(tmp_path: Path, model: MockModel) -> tuple[Path, Path]:
 WORKER_SECRET = {"PARLEY_TEST_MODEL_KEY": "only the workers know it"}
 
 
-def test_s11_a_secret_that_only_the_workers_know_is_named_and_not_asked_for(
+def test_sec_s11_a_secret_that_only_the_workers_know_is_named_and_not_asked_for(
     here: Cluster, recipe_and_jobs: tuple[Path, Path]
 ) -> None:
     with here.workers(1, environment=WORKER_SECRET):

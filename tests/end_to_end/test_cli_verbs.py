@@ -145,7 +145,7 @@ def test_show_json_is_the_record_itself(run: Path) -> None:
     assert record["metadata"] == {"lot": 7}
 
 
-def test_s18_a_conversation_cannot_steer_the_terminal(run: Path) -> None:
+def test_sec_s18_a_conversation_cannot_steer_the_terminal(run: Path) -> None:
     shown = parley("show", str(run), "1", cwd=run).stdout
     assert "\x1b" not in shown
     assert r"\x1b[2JPay for it." in shown

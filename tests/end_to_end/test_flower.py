@@ -117,7 +117,7 @@ def test_flower_lists_workers_and_jobs_under_readable_names_without_their_conten
         assert not re.search(r"weather in city|get_weather|celsius", shown)
 
 
-def test_s12_without_a_password_nothing_is_shown_and_with_it_nothing_can_be_done(here: Cluster) -> None:
+def test_sec_s12_without_a_password_nothing_is_shown_and_with_it_nothing_can_be_done(here: Cluster) -> None:
     with flower(here.redis) as seen:
         for path in ("/", "/api/tasks", "/api/workers", "/tasks", "/broker"):
             assert refusal(lambda path=path: seen.get(path, password=None)) == 401  # type: ignore[misc]

@@ -98,7 +98,7 @@ def test_an_import_inside_a_function_breaks_a_contract_too(copy_of_the_house: Pa
     assert lint_imports(copy_of_the_house).returncode == 1
 
 
-def test_s22_only_declared_libraries_are_imported(checkout: Path, pyproject: dict[str, Any]) -> None:
+def test_sec_s22_only_declared_libraries_are_imported(checkout: Path, pyproject: dict[str, Any]) -> None:
     declared = [*pyproject["project"]["dependencies"]]
     for name, extra in pyproject["project"]["optional-dependencies"].items():
         if name not in {"test", "dev"}:

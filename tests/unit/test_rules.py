@@ -38,7 +38,7 @@ def problems_of(rules: ModuleType, folder: Path) -> Sequence[str]:
     return list(rules.page_of(folder).problems())
 
 
-def test_every_d_and_e_rule_has_a_test_or_a_decision_and_no_test_names_a_rule_that_is_not(
+def test_every_rule_has_a_test_or_a_decision_and_no_test_names_a_rule_that_is_not(
     rules: ModuleType, checkout: Path
 ) -> None:
     assert problems_of(rules, checkout) == []
@@ -53,15 +53,23 @@ def test_the_page_names_no_test_that_is_gone(rules: ModuleType, checkout: Path) 
 def test_a_rule_that_nobody_shows_is_a_problem(rules: ModuleType, small: Path) -> None:
     assert problems_of(rules, small) == []
     with (small / "tests" / "rules.toml").open("a") as file:
-        file.write('2 = "of a table that need not be complete"\n[e]\n1 = "nobody shows this"\n')
-    (problem,) = problems_of(rules, small)
-    assert "E1 has neither a test" in problem
+        file.write(
+            '2 = "nobody shows this either"\n[q]\n1 = "of a table that need not be complete"\n[e]\n1 = "nobody"\n'
+        )
+    assert [problem.partition(" has")[0] for problem in problems_of(rules, small)] == ["rule U2", "rule E1"]
 
 
 def test_a_test_that_names_a_rule_that_is_not_is_a_problem(rules: ModuleType, small: Path) -> None:
     (small / "tests" / "test_more.py").write_text("def test_d88_there_is_no_such_rule(): ...\n")
     (problem,) = problems_of(rules, small)
     assert "tests/test_more.py: test_d88_there_is_no_such_rule names rule D88" in problem
+
+
+def test_a_test_of_the_security_table_shows_no_rule_of_ours_by_its_number(rules: ModuleType, small: Path) -> None:
+    test = "def test_sec_s5_d1_x(): ..."
+    (small / "tests" / "test_more.py").write_text(f"{test}\n")
+    (found,) = [test for test in rules.find_tests(small) if test.name.startswith("test_sec")]
+    assert found.rules == ["d1"]
 
 
 def test_a_decision_that_is_not_written_is_refused(rules: ModuleType, small: Path) -> None:

@@ -1,6 +1,7 @@
 """What requests say of sampling and of choosing tools, and that callers may change it (rules A7, U5, U6, U17)."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from conversations.asking import checked_parameters
 from conversations.errors import ModelUnavailable, ParametersInvalid, ToolChoiceInvalid, ToolsInvalid
 from conversations.messages import Message, assistant, tool_message, user
 from conversations.runner import ToolRunner
+from conversations.selection import ToolSelection
 from conversations.state import State
 from tests.support import counting_tools
 from tests.support.loop_world import ADD, ECHO, World, assert_each_request_was_valid, mutate_once, world_of
@@ -126,3 +128,9 @@ async def test_u17_a_call_that_nobody_ran_has_no_debug_data_and_neither_has_the_
     restored = world.state.history_entries(world.tools.names)
     assert state["history"] == restored
     assert "debug" not in restored[0]["result"].get("metadata", {})
+
+
+async def test_u17_a_call_of_an_exclusive_tool_says_so(world: World) -> None:
+    alone = replace(world.tools.tools[0], metadata={"exclusive": True})
+    (debug,) = await debug_of(world, calls(ADD), assistant("done"), tools=ToolSelection.of([alone]))
+    assert debug["exclusive"] is True

@@ -83,7 +83,7 @@ def test_what_hangs_on_a_reference_waits_until_it_is_resolved() -> None:
     assert settings.headers["x"].get_secret_value() == "Bearer k"
 
 
-def test_s11_a_resolved_value_that_is_wrong_is_named_by_place_and_not_shown() -> None:
+def test_sec_s11_a_resolved_value_that_is_wrong_is_named_by_place_and_not_shown() -> None:
     made = Recipe.model_validate({"model": {"provider": "openai", "model": "m", "base_url": "${URL}"}})
     with pytest.raises(RecipeInvalid, match=r"^model\.base_url: .*must be an http") as caught:
         made.model_settings({"URL": "canary"})

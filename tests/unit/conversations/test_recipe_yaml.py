@@ -78,7 +78,7 @@ def test_what_is_no_recipe_says_where(text: str, said: str) -> None:
     assert said in refused(text)
 
 
-def test_s11_a_duplicate_key_does_not_show_its_values() -> None:
+def test_sec_s11_a_duplicate_key_does_not_show_its_values() -> None:
     said = refused('model:\n  api_key: sk-canary-1\n  api_key: "sk-canary\\n-2"\n')
     assert said == 'r.yaml:3:3: not valid YAML: found duplicate key "api_key" while constructing a mapping'
 

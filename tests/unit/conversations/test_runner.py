@@ -15,7 +15,10 @@ from conversations.runner import ToolRunner
 from conversations.selection import ToolSelection
 from conversations.state import State
 from engines.engine import ToolEngine
-from engines.tool import ErrorType, ToolCall, ToolResult
+from engines.local import LocalEngine
+from engines.local_functions import LocalFunction, bound
+from engines.tool import ErrorType, Tool, ToolCall, ToolResult
+from engines.toolset import Toolset
 from tests.support import counting_tools
 from tests.support.loop_world import (
     ADD,
@@ -508,7 +511,7 @@ async def test_u20_the_last_turn_goes_without_tools_when_it_must_end_in_an_answe
     assert world.state.status == "completed"
 
 
-async def test_s19_an_endless_loop_of_calls_stops_at_the_budget(world: World) -> None:
+async def test_sec_s19_an_endless_loop_of_calls_stops_at_the_budget(world: World) -> None:
     lines: list[Line] = [lambda _: calls(("", "w__echo", {"text": "again"}))] * 100
     runner = world.runner(*lines, limits=Limits(max_turns=1000, max_total_tool_calls=7))
     await runner.until_done()
@@ -517,7 +520,7 @@ async def test_s19_an_endless_loop_of_calls_stops_at_the_budget(world: World) ->
     assert_valid(world.state.messages)
 
 
-async def test_s19_tokens_are_a_budget(world: World) -> None:
+async def test_sec_s19_tokens_are_a_budget(world: World) -> None:
     lines: list[Line] = [lambda _: calls(("", "w__echo", {"text": "again"}))] * 100
     await world.runner(*lines, limits=Limits(max_turns=1000, max_total_tokens=45)).until_done()
     assert world.state.turns == 3
@@ -529,7 +532,7 @@ class Hanging(ScriptedModel):
         await asyncio.Event().wait()
 
 
-async def test_s19_a_model_that_hangs_ends_at_the_time_budget(world: World) -> None:
+async def test_sec_s19_a_model_that_hangs_ends_at_the_time_budget(world: World) -> None:
     runner = ToolRunner(
         model=Hanging([]),
         engine=world.engine,
@@ -549,7 +552,7 @@ class HangingEngine(OneBatch):
         raise AssertionError
 
 
-async def test_s19_a_tool_that_hangs_ends_at_the_time_budget_with_an_answer(world: World) -> None:
+async def test_sec_s19_a_tool_that_hangs_ends_at_the_time_budget_with_an_answer(world: World) -> None:
     runner = world.runner(calls(ADD), engine=HangingEngine(), limits=Limits(max_seconds=0.01))
     await runner.until_done()
     assert world.state.tool_results[0]["error_type"] == "timeout"
@@ -800,3 +803,69 @@ async def test_decision_5_taking_control_next_to_an_external_call_is_a_conflict(
     await desk.runner(calls(HAND_OVER, ECHO), assistant("done"), tools=tools).until_done()
     assert [entry["error_type"] for entry in desk.state.tool_results] == ["conflict", "conflict"]
     assert desk.state.status == "completed"
+
+
+# The runner's rules that need several of these at once
+
+
+async def test_a18_a_caller_may_put_a_long_history_in_short_and_no_call_loses_its_result(world: World) -> None:
+    """What a client does that compacts: at 100 tokens the history is replaced, also in the middle of a batch."""
+    lines: list[Line] = [calls((f"c{turn}", "w__echo", {"text": str(turn)}), text="on it") for turn in range(8)]
+    runner = world.runner(*lines, assistant("done"))
+    async for message in runner:
+        if message.get("tool_calls") and len(runner.state.messages) > 6:
+            runner.set_messages([user("in short: some were said")])
+    assert [entry["error_type"] for entry in world.state.tool_results] == [None] * 8
+    assert len(counting_tools.RUNS) == 8
+    assert max(len(asked.messages) for asked in world.model.asked) <= 7
+    assert world.state.status == "completed"
+    assert_each_request_was_valid(world)
+
+
+async def test_a20_a_call_that_is_not_ours_is_left_to_its_owner_and_an_event_that_comes_twice_counts_once(
+    world: World,
+) -> None:
+    theirs = ToolSelection.of(world.tools.tools, external=["w::echo"])
+    await world.runner(calls(ADD, ECHO), tools=theirs).until_done()
+    assert [entry["call_id"] for entry in world.state.tool_results] == ["a"], "no error result for the owner's call"
+    runner = world.runner(assistant("done"), tools=theirs)
+    for text in ("first", "first", "another"):
+        runner.answer([ToolResult("e", "w::echo", text)])
+    await runner.until_done()
+    assert counting_tools.RUNS == [("add", (1, 2))]
+    assert [message["content"] for message in world.state.messages if message["role"] == "tool"] == ["3", "first"]
+
+
+async def test_a20_what_was_denied_outside_never_runs(world: World) -> None:
+    asking = ToolSelection.of(world.tools.tools, external=["w::add"])
+    await world.runner(calls(ADD), tools=asking).until_done()
+    runner = world.runner(assistant("as you wish"), tools=asking)
+    denied = ToolResult("a", "w::add", error="Denied by the user.", error_type=ErrorType.permission)
+    runner.answer([denied])
+    await runner.until_done()
+    assert counting_tools.RUNS == []
+    assert (world.state.tool_results[0]["error_type"], world.state.status) == ("permission", "completed")
+
+
+async def test_u15_a_tool_that_raises_costs_its_siblings_nothing(world: World) -> None:
+    broken = ("f", "w__fail", {"reason": "broken"})
+    await world.runner(calls(ADD, broken, ECHO), assistant("done")).until_done()
+    told = [message["content"] for message in world.state.messages if message["role"] == "tool"]
+    assert told == ["3", "Error: RuntimeError: broken", "x"]
+
+
+async def test_u15_what_a_tool_gives_that_is_no_result_is_an_error_of_its_own() -> None:
+    async with world_of() as world:
+        world.engine = LocalEngine([Toolset("w", None, tuple(world.tools.tools))], _giving(object()), inline=True)
+        await world.engine.setup(SESSION)
+        await world.runner(calls(ECHO), assistant("done")).until_done()
+        assert world.state.tool_results[0]["error_type"] == "unparseable_result"
+        assert world.state.status == "completed"
+        await world.engine.teardown(SESSION)
+
+
+def _giving(given: object) -> dict[str, LocalFunction]:
+    def give(**_: object) -> object:
+        return given
+
+    return {f"w::{name}": bound(give, Tool(name, "w"), said="give") for name in ("add", "echo", "fail")}

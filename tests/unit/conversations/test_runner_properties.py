@@ -2,25 +2,32 @@
 
 import asyncio
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import orjson
+from anthropic.types import MessageParam
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from openai.types.chat import ChatCompletionMessageParam
+from pydantic import TypeAdapter
 
-from conversations.errors import HistoryInvalid, ModelUnavailable
+from conversations.errors import HistoryInvalid, ModelUnavailable, ToolsInvalid
 from conversations.messages import Message, assistant, call_ids_of, system, tool_call, tool_message, user
 from conversations.models.model import ModelReply, ModelRequest
 from conversations.policy.limits import Limits
 from conversations.runner import ToolRunner
 from conversations.selection import ToolSelection
 from conversations.state import Mark, State
+from conversations.wire.anthropic import Turns
 from engines.engine import ToolEngine
 from engines.tool import Tool, ToolCall, ToolResult
 
 TOOLS = ToolSelection.of([Tool("x", "w"), Tool("y", "w"), Tool("out", "w")], external=["w::out"])
 LIMITS = Limits(max_turns=6, max_tool_calls=3)
 NO_STEPS_LEFT = 200
+OPENAI: TypeAdapter[Any] = TypeAdapter(list[ChatCompletionMessageParam])
+ANTHROPIC: TypeAdapter[Any] = TypeAdapter(list[MessageParam])
 
 
 class CountingEngine(ToolEngine):
@@ -52,6 +59,9 @@ class CheckingModel:
 
     async def ask(self, request: ModelRequest) -> ModelReply:
         assert_valid(request.messages)
+        assert_accepted_by_both_providers(request)
+        names = [tool["function"]["name"] for tool in request.tools or ()]
+        assert len(names) == len(set(names))
         assert request.encoded_messages == [orjson.dumps(message) for message in request.messages]
         line = self.data.draw(REPLIES, "reply")
         if line is None:
@@ -75,11 +85,32 @@ def assert_valid(messages: Sequence[Message]) -> None:
     assert not waiting
 
 
+def assert_accepted_by_both_providers(request: ModelRequest) -> None:
+    """As far as their own types tell, and Anthropic's words on how calls and results pair and turns alternate."""
+    OPENAI.validate_python(request.messages)
+    turns = request.memory.setdefault("turns", Turns())
+    turns.take(request.messages, request.failed_call_ids)
+    encoded = turns.encoded(mark_cache=False)
+    afresh = Turns()
+    afresh.take(request.messages, request.failed_call_ids)
+    assert afresh.encoded(mark_cache=False) == encoded
+    sent = orjson.loads(encoded)
+    ANTHROPIC.validate_python(sent)
+    assert all(one["role"] != other["role"] for one, other in pairwise(sent))
+    waiting: list[str] = []
+    for turn in sent:
+        given = [block["tool_use_id"] for block in turn["content"] if block["type"] == "tool_result"]
+        assert given == waiting
+        assert all(block["type"] == "tool_result" for block in turn["content"][: len(given)])
+        waiting = [block["id"] for block in turn["content"] if block["type"] == "tool_use"]
+    assert not waiting
+
+
 CALLS = st.lists(
     st.builds(
         tool_call,
         st.sampled_from(["", "a", "b", "c"]),
-        st.sampled_from(["w__x", "w__y", "w__out", "nope"]),
+        st.sampled_from(["w__x", "w__y", "w__out", "w__late", "nope"]),
         st.sampled_from(["{}", '{"n":1}', '{"n"']),
     ),
     min_size=1,
@@ -100,6 +131,7 @@ REPLIES = st.one_of(
 EDITS = st.sampled_from(
     ["nothing"] * 6
     + ["say", "push back", "results", "both", "answer one", "own calls", "drop it", "keep half", "rewrite", "crash"]
+    + ["tools come and go", "other parameters"]
 )
 
 
@@ -118,6 +150,14 @@ async def change(kind: str, runner: ToolRunner, message: Message, data: st.DataO
             runner.set_messages([system("in short"), user("go on")])
         case "crash":
             raise Crash
+        case "tools come and go":
+            name = data.draw(st.sampled_from(["x", "y", "out", "late"]), "tool")
+            try:
+                runner.remove_tools(name)
+            except ToolsInvalid:
+                runner.add_tools(name)
+        case "other parameters":
+            runner.set_params(temperature=data.draw(st.sampled_from([0, 1]), "temperature"))
         case _ if kind != "nothing":
             runner.append_messages(*await additions(kind, runner, message, data))
 
@@ -142,11 +182,19 @@ async def converse(data: st.DataObject) -> None:
     state.append(user("hi"))
     for _ in range(NO_STEPS_LEFT):
         runner = ToolRunner(
-            model=CheckingModel(data), engine=engine, session_id="s", state=state, tools=TOOLS, limits=LIMITS
+            model=CheckingModel(data),
+            engine=engine,
+            session_id="s",
+            state=state,
+            tools=TOOLS,
+            limits=LIMITS,
+            catalogue=[Tool("late", "w")],
         )
         if state.status == "awaiting_tool_results":
             outside = [call.call_id for call in runner.pending_calls()]
             some = data.draw(st.lists(st.sampled_from(outside), unique=True, min_size=1), "answered from outside")
+            if data.draw(st.booleans(), "the first of them by hand"):
+                runner.append_messages(tool_message(str(some.pop(0)), "by hand"))
             runner.answer(ToolResult(call_id, "w::out", result="outside") for call_id in some)
         try:
             async for message in runner:
@@ -168,6 +216,8 @@ async def converse(data: st.DataObject) -> None:
         mark = state.mark()
         if state.status != "awaiting_tool_results":
             break
+        if data.draw(st.booleans(), "resumed elsewhere"):
+            state = State.from_json(state.to_json())
     assert state.status in {"completed", "error"}
     assert_valid(state.messages)
     assert len(engine.ran) == len(set(engine.ran))

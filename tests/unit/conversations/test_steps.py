@@ -90,7 +90,7 @@ def test_a_reply_cut_off_at_its_token_limit_is_a_typed_error_and_its_calls_are_n
     ]
 
 
-def test_s19_budgets_end_the_conversation() -> None:
+def test_sec_s19_budgets_end_the_conversation() -> None:
     state = after(user("x"))
     state.input_tokens, state.output_tokens, state.tool_calls = 60, 40, 4
     for limits in (Limits(max_total_tokens=100), Limits(max_total_tool_calls=3)):
@@ -100,7 +100,7 @@ def test_s19_budgets_end_the_conversation() -> None:
     assert next_step(state, Limits(max_total_tokens=101, max_total_tool_calls=4)) == AskModel()
 
 
-def test_s19_time_that_is_used_up_answers_calls_and_then_ends() -> None:
+def test_sec_s19_time_that_is_used_up_answers_calls_and_then_ends() -> None:
     limits = Limits(max_seconds=1.0)
     refused = next_step(after(calling("a")), limits, is_out_of_time=True)
     assert isinstance(refused, RefuseCalls)

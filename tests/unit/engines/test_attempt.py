@@ -225,3 +225,28 @@ async def test_an_error_over_max_result_chars_is_cut_too() -> None:
     result = await attempted(one_after_the_other(ValueError("x" * 99)), CALL, prepared(max_result_chars=20), Pauses())
     assert result.error is not None
     assert len(result.error) == 20
+
+
+async def test_u17_a_result_says_how_often_the_tool_was_asked_how_long_that_took_and_by_whom() -> None:
+    tool = Tool("a", "w", metadata={"idempotent": True})
+    made = PreparedTool.of(tool, Toolset("w", "hr_live", (tool,), ToolDefaults(max_retries=3)))
+    act = one_after_the_other(ConnectionResetError("gone"), ConnectionResetError("gone"), {"it": "works"})
+    result = await attempted(act, CALL, made, Pauses())
+    seconds = result.debug.pop("seconds")
+    assert result.debug == {"attempts": 3, "engine": "hr_live"}
+    assert 0 <= seconds < 60
+
+
+async def test_u17_a_failure_says_so_too() -> None:
+    result = await attempted(one_after_the_other(ValueError("no")), CALL, prepared(), Pauses())
+    assert (result.debug["attempts"], result.debug["engine"]) == (1, None)
+
+
+async def test_u17_debug_data_is_no_part_of_what_a_result_is() -> None:
+    first = await attempted(one_after_the_other(1), CALL, prepared(), Pauses())
+    second = ToolResult("c", "w::a", 1)
+    assert first == second
+    assert first.to_dict() == second.to_dict() == {"id": "c", "name": "w::a", "result": 1}
+    entry = {"call_id": "c", "name": "w::a", "result": 1, "metadata": {"kept": True, "debug": {"seconds": 1}}}
+    read = ToolResult.from_dict(entry)
+    assert (read.metadata, read.debug) == ({"kept": True}, {"seconds": 1})

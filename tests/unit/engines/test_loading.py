@@ -84,7 +84,7 @@ def test_d74_inline_tools_are_a_list() -> None:
     ("block", "at", "cause"),
     [
         ([{"type": "flie"}], ("registry", 0, "type"), "no tools of type 'flie'; did you mean 'file'"),
-        ([{}], ("registry", 0, "type"), "the type is missing; known: ensemble, file, inline"),
+        ([{}], ("registry", 0, "type"), "the type is missing; known: a2a, ensemble, file, inline"),
         ([{"type": "file"}], ("registry", 0, "path"), "this key is needed"),
         ([inline(namspace="w")], ("registry", 0, "namspace"), "unknown key 'namspace'; did you mean 'namespace'"),
         ([inline(engine="sim")], ("registry", 0, "engine"), "no engine 'sim'; there are none"),

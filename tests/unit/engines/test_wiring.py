@@ -96,7 +96,7 @@ def test_d66_an_undefined_engine_is_refused_also_for_a_registry_made_by_hand() -
     ("settings", "at", "cause"),
     [
         ({"type": "lmm"}, "type", "no engines of type 'lmm'; did you mean 'lm'"),
-        ({}, "type", "the type is missing; known: lm, local, mcp, multi"),
+        ({}, "type", "the type is missing; known: a2a, lm, local, mcp, multi"),
         ({"type": "mcp", "urll": "x"}, "urll", "unknown key 'urll'; did you mean 'url'"),
         ({"type": "rest", "urll": "x"}, "urll", "unknown key 'urll'; did you mean 'url'"),
         ({"type": "lm"}, "lm_config", "this key is needed"),

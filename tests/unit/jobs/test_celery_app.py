@@ -19,7 +19,7 @@ def test_every_queue_is_delivered_once_declared_or_not(app: Celery) -> None:
     assert all(queue.no_ack for queue in queues.values())
 
 
-def test_s1_only_json_is_read_and_written(app: Celery) -> None:
+def test_sec_s1_only_json_is_read_and_written(app: Celery) -> None:
     assert app.conf.accept_content == ["json"]
     assert app.conf.result_accept_content == ["json"]
     assert {app.conf.task_serializer, app.conf.result_serializer, app.conf.event_serializer} == {"json"}

@@ -71,7 +71,7 @@ def test_changed_input_is_noticed(store: Store, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("bad", ["", ".", "..", "a/b", "../x", "a b", "é", "x" * 129, "a\n"])
-def test_s15_a_name_that_could_leave_its_folder_is_no_run_id(bad: str) -> None:
+def test_sec_s15_a_name_that_could_leave_its_folder_is_no_run_id(bad: str) -> None:
     assert not is_run_id(bad)
 
 

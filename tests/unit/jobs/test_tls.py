@@ -77,13 +77,13 @@ def refused(ping: Ping, url: str) -> str:
 
 
 @both
-def test_s10_a_certificate_of_the_given_authority_is_accepted(ping: Ping, authority: Authority) -> None:
+def test_sec_s10_a_certificate_of_the_given_authority_is_accepted(ping: Ping, authority: Authority) -> None:
     with redis_with_tls(authority, authority.signed("localhost")) as port:
         assert ping(f"rediss://localhost:{port}/0?ssl_ca_certs={authority.file}") is True
 
 
 @both
-def test_s10_without_a_word_the_certificate_is_verified(ping: Ping, authority: Authority) -> None:
+def test_sec_s10_without_a_word_the_certificate_is_verified(ping: Ping, authority: Authority) -> None:
     """Kombu by itself would verify nothing here."""
     with redis_with_tls(authority, authority.signed("localhost")) as port:
         told = refused(ping, f"rediss://localhost:{port}/0")
@@ -93,7 +93,7 @@ def test_s10_without_a_word_the_certificate_is_verified(ping: Ping, authority: A
 
 @both
 @pytest.mark.parametrize("sort", ["expired", "wrong host", "self-signed"])
-def test_s10_a_certificate_that_is_not_the_hosts_is_refused(ping: Ping, authority: Authority, sort: str) -> None:
+def test_sec_s10_a_certificate_that_is_not_the_hosts_is_refused(ping: Ping, authority: Authority, sort: str) -> None:
     made, cause = {
         "expired": (authority.signed("localhost", until=NOW - timedelta(days=1)), "expired"),
         "wrong host": (authority.signed("elsewhere.example"), "not valid for 'localhost'"),
@@ -106,7 +106,7 @@ def test_s10_a_certificate_that_is_not_the_hosts_is_refused(ping: Ping, authorit
 
 
 @both
-def test_s10_a_server_that_asks_for_a_certificate_gets_it_or_refuses(ping: Ping, authority: Authority) -> None:
+def test_sec_s10_a_server_that_asks_for_a_certificate_gets_it_or_refuses(ping: Ping, authority: Authority) -> None:
     client = authority.signed("client").write(authority.folder / "client.pem")
     with redis_with_tls(authority, authority.signed("localhost"), asks_for_client=True) as port:
         url = f"rediss://localhost:{port}/0?ssl_ca_certs={authority.file}"
@@ -117,7 +117,7 @@ def test_s10_a_server_that_asks_for_a_certificate_gets_it_or_refuses(ping: Ping,
 
 @both
 @pytest.mark.parametrize("most", [ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1])
-def test_s10_protocols_before_tls_1_2_are_refused(ping: Ping, authority: Authority, most: ssl.TLSVersion) -> None:
+def test_sec_s10_protocols_before_tls_1_2_are_refused(ping: Ping, authority: Authority, most: ssl.TLSVersion) -> None:
     with tls_server(authority.server_context(authority.signed("localhost"), most=most)) as server:
         told = refused(ping, f"rediss://localhost:{server.port}/0?ssl_ca_certs={authority.file}")
     assert f"localhost:{server.port}" in told
@@ -141,7 +141,7 @@ def test_plain_redis_is_spoken_to_without_tls() -> None:
         ("redis://r.example/0", False),
     ],
 )
-def test_s10_not_verifying_takes_the_urls_own_word_and_warns(url: str, warns: bool) -> None:
+def test_sec_s10_not_verifying_takes_the_urls_own_word_and_warns(url: str, warns: bool) -> None:
     with structlog.testing.capture_logs() as events:
         try:
             connect(url)

@@ -123,7 +123,7 @@ def test_the_models_of_engines_are_known_by_their_key(tmp_path: Path) -> None:
     ]
 
 
-def test_s11_a_secret_must_be_here_only_when_the_workers_are(
+def test_sec_s11_a_secret_must_be_here_only_when_the_workers_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lm_config = '{type: openai, model: m, api_key: "${PARLEY_TEST_NOT_SET}"}'
@@ -134,7 +134,7 @@ def test_s11_a_secret_must_be_here_only_when_the_workers_are(
     assert b"${PARLEY_TEST_NOT_SET}" in recipe.stored_form
 
 
-def test_s11_a_mounted_secret_need_not_be_on_the_submitting_machine(tmp_path: Path) -> None:
+def test_sec_s11_a_mounted_secret_need_not_be_on_the_submitting_machine(tmp_path: Path) -> None:
     lm_config = '{type: openai, model: m, api_key: "file:/run/secrets/parley-test-nowhere"}'
     with pytest.raises(RecipeInvalid, match="parley-test-nowhere"):
         checked(tmp_path, lm_config=lm_config)
@@ -143,7 +143,7 @@ def test_s11_a_mounted_secret_need_not_be_on_the_submitting_machine(tmp_path: Pa
     )
 
 
-def test_s11_a_secret_s_value_is_not_in_what_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sec_s11_a_secret_s_value_is_not_in_what_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARLEY_TEST_KEY", "canary")
     recipe = checked(tmp_path, lm_config='{type: openai, model: m, api_key: "${PARLEY_TEST_KEY}"}')
     assert b"canary" not in recipe.stored_form

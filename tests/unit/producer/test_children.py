@@ -21,7 +21,7 @@ def test_the_private_redis_is_known_while_a_child_lives(tmp_path: Path) -> None:
     assert private_broker(tmp_path.as_uri(), "r1") is None
 
 
-def test_s11_the_note_with_the_password_is_its_owners_only_and_goes_with_the_run(tmp_path: Path) -> None:
+def test_sec_s11_the_note_with_the_password_is_its_owners_only_and_goes_with_the_run(tmp_path: Path) -> None:
     children = Children(tmp_path, broker_url="redis://:secret@127.0.0.1:1/0")
     children.note("redis", 1)
     (path,) = tmp_path.iterdir()

@@ -28,7 +28,7 @@ async def test_it_serves_only_those_who_know_its_password(tmp_path: Path) -> Non
                 await stranger.incr("counter")
 
 
-async def test_s11_its_password_stands_on_no_command_line_and_in_no_file(tmp_path: Path) -> None:
+async def test_sec_s11_its_password_stands_on_no_command_line_and_in_no_file(tmp_path: Path) -> None:
     async with PrivateRedis(tmp_path / "redis") as server:
         password = server.url.partition(":@")[0].partition("//:")[2].partition("@")[0].encode()
         assert len(password) > 20

@@ -39,19 +39,19 @@ def test_what_python_writes_is_read_back_unchanged(value: object) -> None:
         ("hello", "not a JSON object", 0),
     ],
 )
-def test_s3_what_parsers_disagree_about_is_refused_with_its_place(text: str, said: str, offset: int) -> None:
+def test_sec_s3_what_parsers_disagree_about_is_refused_with_its_place(text: str, said: str, offset: int) -> None:
     with pytest.raises(StrictJSONError, match=said) as caught:
         parse_strict(text)
     assert caught.value.offset == offset
 
 
-def test_s3_a_number_of_a_million_digits_is_refused_without_being_computed() -> None:
+def test_sec_s3_a_number_of_a_million_digits_is_refused_without_being_computed() -> None:
     with pytest.raises(StrictJSONError, match="64 bits") as caught:
         parse_strict('{"a": ' + "9" * 1_000_000 + "}")
     assert len(caught.value.message) < 200
 
 
-def test_s3_nesting_deeper_than_the_limit_is_refused_and_the_limit_itself_is_not() -> None:
+def test_sec_s3_nesting_deeper_than_the_limit_is_refused_and_the_limit_itself_is_not() -> None:
     assert parse_strict("[" * MAX_DEPTH + "]" * MAX_DEPTH)
     with pytest.raises(StrictJSONError, match="nested deeper") as caught:
         parse_strict("[" * 100_000 + "]" * 100_000)

@@ -90,7 +90,7 @@ def test_nothing_is_stored_of_an_input_that_is_not_good(request_: SubmissionRequ
 
 
 @pytest.mark.parametrize("run_id", ["../x", "a/b", "ü", "x" * 129, "", ".."])
-def test_s15_a_run_id_that_could_leave_its_folder_is_refused(request_: SubmissionRequest, run_id: str) -> None:
+def test_sec_s15_a_run_id_that_could_leave_its_folder_is_refused(request_: SubmissionRequest, run_id: str) -> None:
     with pytest.raises(UsageInvalid, match="--run-id"):
         submit(replace(request_, run_id=run_id))
 

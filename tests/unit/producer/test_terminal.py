@@ -16,5 +16,5 @@ from producer.terminal import printable
         ("\ud800", r"\ud800"),
     ],
 )
-def test_s18_what_could_steer_a_terminal_is_escaped(text: str, shown: str) -> None:
+def test_sec_s18_what_could_steer_a_terminal_is_escaped(text: str, shown: str) -> None:
     assert printable(text) == shown

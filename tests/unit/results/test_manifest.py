@@ -79,7 +79,7 @@ def test_a_damaged_manifest_is_named(tmp_path: Path, data: bytes) -> None:
 
 
 @pytest.mark.parametrize("run_id", ["../x", "a/b", "", ".", "..", "ä", "x" * 1025, "x" * 129, "a b", "a\n"])
-def test_s15_a_run_id_that_could_leave_its_folder_is_refused(run_id: str) -> None:
+def test_sec_s15_a_run_id_that_could_leave_its_folder_is_refused(run_id: str) -> None:
     with pytest.raises(InvalidKey, match="run id"):
         manifest_key(run_id)
     with pytest.raises(ValidationError):

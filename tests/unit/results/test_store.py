@@ -55,7 +55,7 @@ def test_a_url_that_names_no_store_is_refused(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["s3://KEYID:SECRET@bucket/x", "az://c/x?sig=SECRET", "ftp://u:SECRET@host/x"])
-def test_s11_credentials_in_a_url_are_refused_and_not_repeated(url: str) -> None:
+def test_sec_s11_credentials_in_a_url_are_refused_and_not_repeated(url: str) -> None:
     with pytest.raises(StoreRefused, match="results URL") as caught:
         open_store(url)
     assert "SECRET" not in str(caught.value)

@@ -32,7 +32,7 @@ def store(server: TLSServer, monkeypatch: pytest.MonkeyPatch) -> CloudStore:
     return CloudStore("s3://bucket/folder")
 
 
-def test_s10_a_certificate_of_an_authority_in_the_environment_is_accepted(
+def test_sec_s10_a_certificate_of_an_authority_in_the_environment_is_accepted(
     authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with tls_server(authority.server_context(authority.signed("localhost")), _STORED) as server:
@@ -52,7 +52,7 @@ def test_s10_a_certificate_of_an_authority_in_the_environment_is_accepted(
         ("asks for a client certificate", "CertificateRequired"),
     ],
 )
-def test_s10_what_cannot_be_trusted_is_refused(
+def test_sec_s10_what_cannot_be_trusted_is_refused(
     authority: Authority, monkeypatch: pytest.MonkeyPatch, sort: str, cause: str
 ) -> None:
     signed = authority.signed("localhost")

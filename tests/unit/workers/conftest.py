@@ -91,9 +91,7 @@ class Benches:
         path.write_text(recipe)
         loaded = load_recipe(path)
         sub_recipes = SubRecipes(partial(check_below, is_local=False), (path.resolve(),))
-        registry = load_registry(
-            loaded.recipe.tools, folder=self.folder, environment={}, pin_recipe=sub_recipes.pin
-        )
+        registry = load_registry(loaded.recipe.tools, folder=self.folder, environment={}, pin_recipe=sub_recipes.pin)
         store = open_store(str(self.folder / "results"))
         writer = InputWriter(store, RUN)
         route = route_of(registry.all_tools(), registry.toolsets)

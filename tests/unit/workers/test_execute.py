@@ -60,7 +60,7 @@ async def test_f26_the_same_message_again_does_nothing(benches: Benches) -> None
     assert len(bench.records()) == 1
 
 
-async def test_s2_a_message_for_a_job_that_was_never_submitted_starts_nothing(benches: Benches) -> None:
+async def test_sec_s2_a_message_for_a_job_that_was_never_submitted_starts_nothing(benches: Benches) -> None:
     async with benches.bench(RECIPE, [JOB]) as bench:
         assert await bench.execute(99) == "unknown"
 

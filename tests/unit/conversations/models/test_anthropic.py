@@ -286,3 +286,31 @@ async def test_decision_1_our_server_refuses_what_the_provider_refuses(turns: li
         with pytest.raises(anthropic.BadRequestError):
             await client.messages.create(model="m", max_tokens=9, messages=turns)
         await client.close()
+
+
+async def test_what_a_caller_says_of_sampling_stands_over_the_settings(
+    server: ScriptedServer, connect: Connect
+) -> None:
+    model = await connect(temperature=0.5)
+    await ask(model, parameters={"temperature": 0.9, "max_tokens": 5, "stop": "END"})
+    await ask(model)
+    first, second = [json.loads(body) for body in server.bodies]
+    assert (first["temperature"], first["max_tokens"], first["stop_sequences"]) == (0.9, 5, ["END"])
+    assert (second["temperature"], second["max_tokens"], "stop_sequences" in second) == (0.5, 8192, False)
+
+
+async def test_a21_a_mark_of_a_tools_own_ends_what_may_be_kept_in_place_of_ours(
+    server: ScriptedServer, connect: Connect
+) -> None:
+    own = {"f": {"cache_control": {"type": "ephemeral", "ttl": "1h"}, "defer_loading": True}}
+    model = await connect()
+    await ask(model, tools=[*TOOLS, _named("g")], encoded_extras=orjson.dumps(own))
+    await ask(model, tools=[*TOOLS, _named("g")])
+    marked, ours = [json.loads(body)["tools"] for body in server.bodies]
+    assert marked[0] == ours[0] | own["f"]
+    assert "cache_control" not in marked[1]
+    assert ours[1]["cache_control"] == {"type": "ephemeral"}
+
+
+def _named(name: str) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}}

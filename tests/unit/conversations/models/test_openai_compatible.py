@@ -229,7 +229,7 @@ async def test_f18_each_status_has_its_type(
     assert "model 'm' at http://127.0.0.1:" in error.message
 
 
-async def test_s7_redirects_are_not_followed(server: ScriptedServer, connect: Connect, question: ModelRequest) -> None:
+async def test_sec_s7_redirects_are_not_followed(server: ScriptedServer, connect: Connect, question: ModelRequest) -> None:
     server.answers = [http(307, b"", f"Location: {server.base_url}/again")]
 
     assert "redirects are not followed" in (await failure(await connect(api_key=SECRET), question)).message
@@ -409,7 +409,7 @@ async def test_f21_an_endless_error_body_is_cut(
     assert len(error.body) <= 2000
 
 
-async def test_s17_packed_replies_are_not_unpacked(
+async def test_sec_s17_packed_replies_are_not_unpacked(
     server: ScriptedServer, connect: Connect, question: ModelRequest
 ) -> None:
     server.answers = [http(200, b"\x1f\x8b packed", "Content-Encoding: gzip")]
@@ -418,7 +418,7 @@ async def test_s17_packed_replies_are_not_unpacked(
     assert server.header("Accept-Encoding") is None
 
 
-async def test_s11_secrets_stay_out_of_errors_and_reprs(
+async def test_sec_s11_secrets_stay_out_of_errors_and_reprs(
     server: ScriptedServer, connect: Connect, question: ModelRequest
 ) -> None:
     model = await connect(api_key=SECRET, headers={"X-Token": "other-canary-55"})
@@ -496,3 +496,17 @@ async def test_f20_every_bad_body_of_the_table_is_a_typed_error_over_http_too(
         assert error.status == 200
         assert error.message.startswith("model 'm' at http://127.0.0.1:")
         assert len(error.body) <= 2000
+
+
+async def test_what_a_caller_says_of_sampling_stands_over_the_settings(
+    server: ScriptedServer, connect: Connect
+) -> None:
+    model = await connect(temperature=0.5, max_tokens=64, extra={"kept": 1})
+    said = {"temperature": None, "top_p": 0.9, "stop": ["END"]}
+    await model.ask(ModelRequest([user("Hi")], parameters=said))
+    await model.ask(ModelRequest([user("Hi")]))
+
+    first, second = [json.loads(body) for body in server.bodies]
+    own = {"model": "m", "max_tokens": 64, "kept": 1, "messages": [user("Hi")]}
+    assert first == own | {"top_p": 0.9, "stop": ["END"]}
+    assert second == own | {"temperature": 0.5}

@@ -19,11 +19,11 @@ from conversations.models.redaction import redactor
         ("ask me", "ask me"),
     ],
 )
-def test_s11_known_values_and_whatever_looks_like_a_key_are_masked(text: str, expected: str) -> None:
+def test_sec_s11_known_values_and_whatever_looks_like_a_key_are_masked(text: str, expected: str) -> None:
     assert redactor(["hunter2-hunter2"])(text) == expected
 
 
-def test_s11_the_longer_secret_is_masked_whole() -> None:
+def test_sec_s11_the_longer_secret_is_masked_whole() -> None:
     assert redactor(["abcd", "abcdefgh"])("abcdefgh") == "***"
 
 

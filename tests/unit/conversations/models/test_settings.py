@@ -56,7 +56,7 @@ def test_base_urls_that_cannot_be_used_or_hold_secrets_are_refused(url: str) -> 
     assert "s3cr3t" not in said
 
 
-def test_s11_secrets_show_in_no_repr_dump_or_error() -> None:
+def test_sec_s11_secrets_show_in_no_repr_dump_or_error() -> None:
     made = settings(api_key=CANARY, headers={"X-Key": CANARY})
 
     assert CANARY not in f"{made!r} {made} {made.model_dump()} {made.model_dump_json()}"
@@ -72,7 +72,7 @@ def test_a_key_read_from_a_file_loses_its_newline_and_an_empty_one_is_none() -> 
 @pytest.mark.parametrize(
     "headers", [{"Host": "a"}, {"content-length": "3"}, {"X-Session-ID": "a"}, {"a b": "c"}, {"a": "b\r\nc: d"}]
 )
-def test_s6_headers_that_would_break_the_request_are_refused(headers: dict[str, str]) -> None:
+def test_sec_s6_headers_that_would_break_the_request_are_refused(headers: dict[str, str]) -> None:
     assert "header" in refusal(headers=headers)
 
 

@@ -96,12 +96,12 @@ def secure(tmp_path: Path) -> Secure:
     return Secure(tmp_path)
 
 
-async def test_s10_a_certificate_of_the_given_ca_is_accepted(secure: Secure) -> None:
+async def test_sec_s10_a_certificate_of_the_given_ca_is_accepted(secure: Secure) -> None:
     async with secure.serve(certificate("127.0.0.1", secure.authority)):
         assert await secure.ask(ca_file=secure.ca_file) == "Hello."
 
 
-async def test_s10_an_unknown_issuer_is_refused_and_not_tried_again(secure: Secure) -> None:
+async def test_sec_s10_an_unknown_issuer_is_refused_and_not_tried_again(secure: Secure) -> None:
     async with secure.serve(certificate("127.0.0.1", secure.authority)):
         with pytest.raises(
             ModelUnavailable, match=r"https://127\.0\.0\.1:\d+/v1: TLS failed.*UnknownIssuer.*ca_file"
@@ -117,7 +117,7 @@ async def test_s10_an_unknown_issuer_is_refused_and_not_tried_again(secure: Secu
         ("127.0.0.1", NOW - timedelta(days=1), "xpired"),
     ],
 )
-async def test_s10_a_wrong_name_and_an_expired_certificate_are_refused(
+async def test_sec_s10_a_wrong_name_and_an_expired_certificate_are_refused(
     secure: Secure, name: str, until: datetime, cause: str
 ) -> None:
     async with secure.serve(certificate(name, secure.authority, until=until)):
@@ -125,14 +125,14 @@ async def test_s10_a_wrong_name_and_an_expired_certificate_are_refused(
             await secure.ask(ca_file=secure.ca_file)
 
 
-async def test_s10_a_certificate_that_signs_itself_is_refused(secure: Secure) -> None:
+async def test_sec_s10_a_certificate_that_signs_itself_is_refused(secure: Secure) -> None:
     async with secure.serve(certificate("127.0.0.1")):
         with pytest.raises(ModelUnavailable, match=r"https://127\.0\.0\.1:\d+/v1: TLS failed"):
             await secure.ask(ca_file=secure.ca_file)
 
 
 @pytest.mark.parametrize("most", [ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1])
-async def test_s10_protocols_before_tls_1_2_are_refused(secure: Secure, most: ssl.TLSVersion) -> None:
+async def test_sec_s10_protocols_before_tls_1_2_are_refused(secure: Secure, most: ssl.TLSVersion) -> None:
     authority = Authority(secure.folder)
     with tls_server(authority.server_context(authority.signed("127.0.0.1"), most=most)) as server:
         secure.port = server.port
@@ -142,14 +142,14 @@ async def test_s10_protocols_before_tls_1_2_are_refused(secure: Secure, most: ss
     assert server.requests == []
 
 
-async def test_s10_not_verifying_takes_an_explicit_key_and_warns(secure: Secure) -> None:
+async def test_sec_s10_not_verifying_takes_an_explicit_key_and_warns(secure: Secure) -> None:
     async with secure.serve(certificate("127.0.0.1", secure.authority)):
         with structlog.testing.capture_logs() as events:
             assert await secure.ask(verify_tls=False) == "Hello."
     assert [event["log_level"] for event in events] == ["warning"]
 
 
-async def test_s10_a_client_certificate_is_shown_to_servers_that_ask(secure: Secure) -> None:
+async def test_sec_s10_a_client_certificate_is_shown_to_servers_that_ask(secure: Secure) -> None:
     client = written(certificate("client", secure.authority), secure.folder / "client.pem")
     async with secure.serve(certificate("127.0.0.1", secure.authority), asks_for_client=True):
         with pytest.raises(ModelUnavailable):
@@ -168,7 +168,7 @@ async def test_models_opened_at_the_same_time_share_one_client(secure: Secure) -
 
 
 @pytest.mark.parametrize("key", ["ca_file", "client_certificate_file"])
-async def test_s10_files_that_are_no_certificates_are_named(secure: Secure, key: str) -> None:
+async def test_sec_s10_files_that_are_no_certificates_are_named(secure: Secure, key: str) -> None:
     (secure.folder / "text.pem").write_text("hello")
     for name in ("text.pem", "missing.pem"):
         with pytest.raises(ModelError, match=f"model.{key}: .*{name}") as caught:

@@ -10,7 +10,9 @@ from pydantic import TypeAdapter
 
 from conversations.errors import MalformedReply
 from conversations.messages import Message, assistant, system, tool_call, tool_message, user
+from conversations.selection import ToolSelection
 from conversations.wire.anthropic import VERBATIM_KEY, Turns, message_of, tool_choice_of, tool_definitions_of
+from engines.tool import Tool
 
 TURNS: TypeAdapter[Any] = TypeAdapter(list[MessageParam])
 HISTORY: list[Message] = [
@@ -204,3 +206,26 @@ def test_a_paused_turn_may_be_empty_or_hold_what_only_the_server_knows() -> None
     message = read(blocks, may_be_empty=True)
     assert message[VERBATIM_KEY] == blocks
     assert message["content"] == ""
+
+
+def test_a21_what_only_this_api_knows_of_a_tool_is_passed_through_to_it_alone() -> None:
+    passed = {
+        "input_examples": [{"city": "Oslo"}],
+        "cache_control": {"type": "ephemeral"},
+        "defer_loading": True,
+    }
+    tool = Tool("get", "w", metadata=passed | {"strict": True, "read_only": True, "rest_method": "GET"})
+    selection = ToolSelection.of([tool, Tool("plain", "w")])
+    assert orjson.loads(selection.extras) == {"w__get": passed}
+    assert selection.native[0]["function"].keys() == {"name", "parameters", "strict"}
+    first, second = tool_definitions_of(selection.native, orjson.loads(selection.extras))
+    assert first == {"name": "w__get", "input_schema": {"type": "object", "properties": {}}, "strict": True} | passed
+    assert second.keys() == {"name", "input_schema"}
+    TypeAdapter(ToolParam).validate_python(first)
+    assert ToolSelection.of([Tool("plain", "w")]).extras == b""
+
+
+def test_a21_of_overloads_the_first_one_is_heard() -> None:
+    first = Tool("get", "w", parameters={"type": "object", "properties": {"a": {}}}, metadata={"defer_loading": True})
+    second = Tool("get", "w", metadata={"defer_loading": False})
+    assert orjson.loads(ToolSelection.of([first, second]).extras) == {"w__get": {"defer_loading": True}}

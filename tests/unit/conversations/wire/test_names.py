@@ -90,3 +90,17 @@ def test_d69_overloads_share_one_wire_name() -> None:
 
     assert names.encode("w::a") == "w__a"
     assert len(names) == 1
+
+
+@given(st.lists(NAMES, unique=True, max_size=6), st.lists(NAMES, unique=True, max_size=6))
+def test_a16_tools_that_come_later_get_names_of_their_own_and_change_none(first: list[str], later: list[str]) -> None:
+    tools = [Tool(name, namespace) for namespace in ("a", "a__b") for name in first]
+    names = WireNames(tools)
+    before = {tool.qualified_name: names.encode(tool.qualified_name) for tool in tools}
+    added = [Tool(name, namespace) for namespace in ("a__b", "a") for name in later]
+    for tool in added:
+        names = names.with_tool(tool)
+    wires = {tool.qualified_name: names.encode(tool.qualified_name) for tool in [*tools, *added]}
+    assert wires.items() >= before.items()
+    assert len(set(wires.values())) == len(wires)
+    assert all(LEGAL.fullmatch(wire) and names.decode(wire) == qualified for qualified, wire in wires.items())

@@ -124,6 +124,7 @@ async def test_e22_a_server_that_cannot_be_reached_stops_the_submission_and_says
     with pytest.raises(ConfigurationInvalid, match=rf"127\.0\.0\.1:{port}: no connection: .*; is the server up\?") as c:
         await load_from({"url": f"http://127.0.0.1:{port}"})
     assert c.value.at == (*AT, "url")
+    assert "/sse" not in str(c.value)  # Where nobody is, no other path is tried.
 
 
 async def test_e22_a_server_that_does_not_answer_is_given_up() -> None:
@@ -145,7 +146,7 @@ async def test_e21_a_refusal_is_told_by_its_status(status: int) -> None:
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/sse"])
-async def test_s11_a_refusal_does_not_tell_the_query_of_the_url(path: str) -> None:
+async def test_sec_s11_a_refusal_does_not_tell_the_query_of_the_url(path: str) -> None:
     async def refuse(scope: Any, receive: Any, send: Any) -> None:
         await Response(status_code=401)(scope, receive, send)
 

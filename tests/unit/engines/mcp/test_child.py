@@ -1,6 +1,8 @@
 """Started servers: a clean environment, a drained stderr, and nothing left of them."""
 
 import asyncio
+import os
+import signal
 import sys
 from pathlib import Path
 
@@ -47,7 +49,7 @@ async def test_a_child_that_writes_much_to_stderr_goes_on_and_the_log_is_bounded
     assert lines[0]["line"] == "[31mtrouble"
 
 
-async def test_s11_what_a_child_said_at_its_end_is_told_without_its_secrets() -> None:
+async def test_sec_s11_what_a_child_said_at_its_end_is_told_without_its_secrets() -> None:
     child = await Child.start(
         python("import os, sys; sys.exit('no access with ' + os.environ['TOKEN'])", TOKEN="canary-7")
     )
@@ -79,6 +81,19 @@ async def test_f22_a_child_and_its_children_are_ended_and_reaped(code: str, monk
         while processes(group=group):  # A grandchild is reaped by the system's first process.
             await asyncio.sleep(0.01)
     assert open_files() == files
+
+
+async def test_pipes_that_a_runaway_grandchild_holds_open_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engines.mcp.child._GRACE_SECONDS", 0.3)
+    files = open_files()
+    runaway = "import os, time; pid = os.fork(); pid or (os.setsid(), time.sleep(1000)); print(pid, flush=True)"
+    child = await Child.start(python(runaway))
+    pid = int(await child.read())
+    await child.stop()
+    async with asyncio.timeout(5):
+        while open_files() > files:
+            await asyncio.sleep(0.01)
+    os.kill(pid, signal.SIGKILL)
 
 
 async def test_a_stop_that_is_cancelled_still_ends_the_child() -> None:

@@ -35,5 +35,5 @@ def test_d40_what_was_found_when_the_tools_were_listed_is_tried_first() -> None:
     assert [each.kind for each in candidates("http://h", None, found=elsewhere)] == ["http", "sse"]
 
 
-def test_s11_a_shown_url_holds_no_user_query_or_fragment() -> None:
+def test_sec_s11_a_shown_url_holds_no_user_query_or_fragment() -> None:
     assert shown("https://user:secret@h:8443/mcp?api_key=secret#secret") == "https://h:8443/mcp"

@@ -21,6 +21,7 @@ def test_f3_calls_that_reached_the_server_are_replayed_in_order_and_others_are_n
         entry("a", ErrorType.permission),
         entry("a", ErrorType.network, injected="network_error"),
         entry("a", cached=True),
+        entry("a", external=True),
         entry("elsewhere"),
         entry("c"),
     ]

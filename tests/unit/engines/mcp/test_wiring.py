@@ -116,6 +116,13 @@ async def test_sec_s7_a_redirect_to_another_server_is_not_followed() -> None:
     assert other.sessions.requests == []
 
 
+def test_what_a_conversations_own_session_says_depends_on_it() -> None:
+    for settings, expected in (({"session": "per_conversation"}, True), ({"session": "shared"}, False), ({}, False)):
+        engine = built({"url": "http://h", **settings})
+        toolset = engine.toolsets["desk"]
+        assert engine._depends_on_session(toolset.tools[0], toolset) is expected
+
+
 async def test_an_engine_that_was_never_asked_connects_to_nothing() -> None:
     async with desk_host() as host:
         written = block({"url": host.url}, namespace=STATEFUL)

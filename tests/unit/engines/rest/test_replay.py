@@ -36,6 +36,7 @@ def test_f3_what_may_have_done_its_work_is_replayed(error_type: ErrorType) -> No
         {"error": "x", "error_type": ErrorType.network, "metadata": {"injected": "network_error"}},
         {"result": 1, "metadata": {"injected": "stale_result"}},
         {"result": 1, "metadata": {"cached": True}},
+        {"result": 1, "metadata": {"external": True}},
         {"result": 1, "metadata": {"simulated": True}},
     ],
 )

@@ -1,0 +1,473 @@
+"""A conversation that waits for somebody outside: what it gives up, how it goes on, and what its record says."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+
+from conversations.models.offline import OfflineModel
+from jobs.errors import InputCorrupt
+from jobs.job import JobReference
+from jobs.ledger import Ledger
+from jobs.paused import new_answers_key, newest_paused, paused_key, read_paused, write_answers
+from producer.feeder import Feeder
+from producer.paused_jobs import restore_paused
+from results.async_store import AsyncStore
+from results.store import open_store
+from tests.support import diary_functions
+from tests.support.cluster import check_calls_are_answered
+from tests.support.http_backend import HttpBackend, Received, Reply, http_backend
+from tests.support.scripted_model import Line, ScriptedModel, calls, script
+from tests.unit.workers.conftest import RUN, Bench, Benches
+from tests.unit.workers.test_execute import Around, equipment_of, put
+
+RECIPE = """
+model: {provider: offline, model: mock}
+conversation: {max_turns: 5, external: {deadline_seconds: 3600}}
+tools:
+  registry:
+    - type: inline
+      namespace: desk
+      engine: external
+      tools:
+        - name: ask
+          description: Asks a person.
+          parameters: {type: object, properties: {what: {type: string}}, required: [what]}
+          output_parameters: {type: object, properties: {said: {type: string}}, required: [said]}
+    - type: inline
+      namespace: diary
+      engine: local
+      tools:
+        - {name: write, parameters: {type: object, properties: {line: {type: string}}, required: [line]}}
+  engines:
+    local: {type: local, module: tests.support.diary_functions, inline: true, setup: open_diary, teardown: close_diary}
+  namespaces: {diary: {stateful: true, max_concurrency: 1}}
+"""
+JOB = {"id": "mine", "prompt": "Hello"}
+BASE = f"parley:run:{RUN}"
+
+
+@pytest.fixture(autouse=True)
+def _new_diary() -> Iterator[None]:
+    diary_functions.RUNS.clear()
+    diary_functions.OPEN.clear()
+    yield
+    assert not diary_functions.OPEN, "every session is torn down"
+
+
+def asking(*names: str) -> Any:
+    return calls(*((name, "desk__ask", {"what": name}) for name in names))
+
+
+def writing(name: str) -> Any:
+    return calls((name, "diary__write", {"line": name}))
+
+
+def mixed() -> Any:
+    return calls(
+        ("d1", "diary__write", {"line": "d1"}),
+        ("a", "desk__ask", {"what": "a"}),
+        ("d2", "diary__write", {"line": "d2"}),
+    )
+
+
+def says(text: str) -> Any:
+    return {"role": "assistant", "content": text}
+
+
+async def speaking(bench: Bench, *lines: Line) -> ScriptedModel:
+    model = script(*lines)
+    await put(bench, model=model)
+    return model
+
+
+async def answer(bench: Bench, index: int = 0, **results: Any) -> str:
+    """Answer calls, as a caller does: first the object, then the ledger."""
+    key = new_answers_key(RUN, index, 1.0)
+    entries = {name: result if "error" in result else {"result": result} for name, result in results.items()}
+    write_answers(open_store(bench.results), key, entries)
+    return (await bench.worker.ledger.externals.answer(RUN, index, key, list(results))).job
+
+
+async def check_nothing_is_held(bench: Bench) -> None:
+    ledger = bench.worker.ledger
+    snapshot = await ledger.progress.snapshot(RUN)
+    assert (snapshot.in_flight, snapshot.window, snapshot.sessions_left) == (0, 0, 0)
+    assert (await ledger.permits.statistics("diary")).held == 0
+    assert not diary_functions.OPEN
+    assert not await ledger.scripts.redis.keys(f"{BASE}:checkpoint:*")
+    assert not await ledger.scripts.redis.keys(f"{BASE}:session:*")
+
+
+async def test_s4_an_external_call_pauses_the_conversation_and_nothing_is_held(benches: Benches) -> None:
+    async with benches.bench(RECIPE, [JOB]) as bench:
+        model = await speaking(bench, asking("a"))
+        assert await bench.execute() == "paused"
+        assert len(model.asked) == 1, "no further model call"
+        await check_nothing_is_held(bench)
+        snapshot = await bench.worker.ledger.progress.snapshot(RUN)
+        assert (snapshot.paused, snapshot.pending) == (1, 1)
+        assert await bench.execute() == "unknown", "a message that comes late starts nothing"
+        (key,) = newest_paused(open_store(bench.results), RUN).values()
+        job = read_paused(open_store(bench.results), key)
+    assert key == paused_key(RUN, 0, 1)
+    assert (job.job_id, job.attempt) == ("mine", 1)
+    assert [call.to_dict() for call in job.calls] == [
+        {"call_id": "a", "name": "desk::ask", "arguments": {"what": "a"}, "seconds": 3600.0}
+    ]
+    assert bench.records() == []
+
+
+async def test_s5_engine_calls_of_a_mixed_batch_run_once_and_all_are_answered_in_call_order(benches: Benches) -> None:
+    async with benches.bench(RECIPE, [JOB]) as bench:
+        model = await speaking(bench, mixed(), writing("d3"), says("done"))
+        assert await bench.execute() == "paused"
+        assert diary_functions.RUNS == ["d1", "d2"]
+        assert await answer(bench, a={"said": "yes"}) == "resumed"
+        assert await bench.execute() == "ok"
+    assert not model.script
+    (record,) = bench.records()
+    assert diary_functions.RUNS == ["d1", "d2", "d3"]
+    check_calls_are_answered(record["messages"])
+    told = [(m["tool_call_id"], orjson.loads(m["content"])) for m in record["messages"] if m["role"] == "tool"]
+    assert told == [
+        ("d1", {"lines": ["d1"]}),
+        ("a", {"said": "yes"}),
+        ("d2", {"lines": ["d1", "d2"]}),
+        ("d3", {"lines": ["d1", "d2", "d3"]}),  # the session's scratch went on
+    ]
+    (from_outside,) = [entry for entry in record["tool_results"] if entry["call_id"] == "a"]
+    assert (from_outside["name"], from_outside["error"], from_outside["metadata"]["external"]) == (
+        "desk::ask",
+        None,
+        True,
+    )
+    assert record["usage"]["tool_calls"] == 4
+
+
+async def test_s9_a_conversation_pauses_three_times_and_completes(benches: Benches) -> None:
+    async with benches.bench(RECIPE, [JOB]) as bench:
+        await speaking(bench, asking("a"), asking("b"), asking("c"), says("done"))
+        for attempt, name in enumerate("abc", start=1):
+            assert await bench.execute() == "paused"
+            assert newest_paused(open_store(bench.results), RUN) == {0: paused_key(RUN, 0, attempt)}
+            assert await answer(bench, **{name: {"said": name}}) == "resumed"
+        assert await bench.execute() == "ok"
+        assert not await bench.worker.ledger.scripts.redis.exists(f"{BASE}:awaited:0")
+    (record,) = bench.records()
+    assert (record["attempt"], record["usage"]["model_calls"]) == (4, 4)
+    assert [entry["result"]["said"] for entry in record["tool_results"]] == ["a", "b", "c"]
+
+
+async def test_s10_the_limit_of_turns_holds_across_pauses(benches: Benches) -> None:
+    async with benches.bench(RECIPE.replace("max_turns: 5", "max_turns: 2"), [JOB]) as bench:
+        model = await speaking(bench, asking("a"), asking("b"))
+        assert await bench.execute() == "paused"
+        await answer(bench, a={"said": "yes"})
+        assert await bench.execute() == "failed: max_turns"
+    assert len(model.asked) == 2
+
+
+async def test_s11_s13_at_its_limit_a_conversation_fails_and_waits_for_nobody(benches: Benches) -> None:
+    async with benches.bench(RECIPE.replace("max_turns: 5", "max_turns: 1"), [JOB]) as bench:
+        await speaking(bench, asking("a"))
+        assert await bench.execute() == "failed: max_turns"
+    (record,) = bench.records()
+    assert record["tool_results"][0]["error_type"] == "limit"
+    check_calls_are_answered(record["messages"])
+
+
+async def test_s12_an_error_from_outside_is_told_to_the_model(benches: Benches) -> None:
+    async with benches.bench(RECIPE, [JOB]) as bench:
+        model = await speaking(bench, asking("a", "b"), says("sorry"))
+        await bench.execute()
+        await answer(bench, a={"error": "nobody is at the desk"}, b={"said": "yes"})
+        assert await bench.execute() == "ok"
+    told = {m["tool_call_id"]: m["content"] for m in model.asked[-1].messages if m["role"] == "tool"}
+    assert "nobody is at the desk" in told["a"]
+    first, second = bench.records()[0]["tool_results"]
+    assert (first["error"], first["error_type"], first["result"]) == ("nobody is at the desk", "external", None)
+    assert second["error"] is None
+
+
+async def test_s8_two_calls_of_one_tool_get_their_own_results(benches: Benches) -> None:
+    async with benches.bench(RECIPE, [JOB]) as bench:
+        await speaking(bench, asking("a", "b"), says("done"))
+        await bench.execute()
+        assert await answer(bench, b={"said": "to b"}) == "waiting"
+        assert await answer(bench, a={"said": "to a"}) == "resumed"
+        assert await bench.execute() == "ok"
+    assert [entry["result"]["said"] for entry in bench.records()[0]["tool_results"]] == ["to a", "to b"]
+
+
+async def test_u9_equal_calls_are_asked_for_once_and_share_the_answer(benches: Benches) -> None:
+    async with benches.bench(RECIPE, [JOB]) as bench:
+        same = calls(("a", "desk__ask", {"what": "x"}), ("b", "desk__ask", {"what": "x"}))
+        await speaking(bench, same, says("done"))
+        await bench.execute()
+        awaited = await bench.worker.ledger.externals.awaited(JobReference(RUN, 0))
+        assert awaited is not None
+        assert list(awaited.calls) == ["a"]
+        await answer(bench, a={"said": "yes"})
+        assert await bench.execute() == "ok"
+    check_calls_are_answered(bench.records()[0]["messages"])
+
+
+async def test_s6_more_external_calls_than_a_turn_may_make_are_answered_with_the_limit(benches: Benches) -> None:
+    recipe = RECIPE.replace("max_turns: 5", "max_turns: 5, max_tool_calls: 2")
+    async with benches.bench(recipe, [JOB]) as bench:
+        await speaking(bench, asking("a", "b", "c"), says("done"))
+        await bench.execute()
+        assert await answer(bench, a={"said": "1"}, b={"said": "2"}) == "resumed"
+        assert await bench.execute() == "ok"
+    assert [entry["error_type"] for entry in bench.records()[0]["tool_results"]].count("limit") == 1
+
+
+async def test_s16_without_external_tools_nothing_ever_pauses(benches: Benches) -> None:
+    recipe = RECIPE.replace("engine: external", "engine: local").replace("name: ask", "name: write")
+    recipe = recipe.replace("{what: {type: string}}, required: [what]", "{line: {type: string}}, required: [line]")
+    recipe = (
+        recipe[: recipe.index("          output_parameters")]
+        + recipe[recipe.index("    - type: inline\n      namespace: diary") :]
+    )
+    async with benches.bench(recipe, [JOB]) as bench:
+        await speaking(bench, writing("a"), says("done"))
+        assert await bench.execute() == "ok"
+
+
+async def test_an_external_call_with_wrong_arguments_is_refused_and_pauses_nothing(benches: Benches) -> None:
+    async with benches.bench(RECIPE, [JOB]) as bench:
+        await speaking(bench, calls(("a", "desk__ask", {"how": 1})), says("done"))
+        assert await bench.execute() == "ok"
+    (entry,) = bench.records()[0]["tool_results"]
+    assert entry["error_type"] == "validation"
+
+
+async def test_f39_a_call_whose_time_is_over_becomes_a_timeout_that_the_model_is_told(benches: Benches) -> None:
+    async with benches.bench(RECIPE, [JOB]) as bench:
+        await speaking(bench, asking("a", "b"), says("done"))
+        await bench.execute()
+        await answer(bench, b={"said": "in time"})
+        redis = bench.worker.ledger.scripts.redis
+        await redis.hset(f"{BASE}:awaited:0", "c:a", "?1")
+        await redis.zadd(f"{BASE}:deadlines", {"0": 1})
+        await bench.worker.ledger.sweeping.sweep(RUN, "sweeper")
+        assert await bench.execute() == "ok"
+    late, in_time = bench.records()[0]["tool_results"]
+    assert (late["error"], late["error_type"]) == ("no answer came from outside within 3600 seconds", "timeout")
+    assert in_time["result"] == {"said": "in time"}
+
+
+async def test_s18_another_worker_goes_on_where_the_first_one_paused(benches: Benches) -> None:
+    async with benches.bench(RECIPE, [JOB]) as bench:
+        await speaking(bench, mixed())
+        assert await bench.execute() == "paused"
+        await answer(bench, a={"said": "yes"})
+        async with benches.another(bench, environment={}) as other:
+            model = await speaking(other, writing("d3"), says("done"))
+            assert await other.execute() == "ok"
+    assert [m["role"] for m in model.asked[0].messages] == ["user", "assistant", "tool", "tool", "tool"]
+    assert bench.records()[0]["tool_results"][-1]["result"] == {"lines": ["d1", "d2", "d3"]}
+
+
+async def test_c10_a_crash_between_the_stored_state_and_the_ledger_pauses_again(benches: Benches) -> None:
+    async with benches.bench(RECIPE, [JOB]) as bench:
+        await speaking(bench, mixed())
+        ledger = bench.worker.ledger
+
+        async def dies(*_: Any) -> bool:
+            raise asyncio.CancelledError
+
+        bench.worker.ledger = replace(ledger, externals=_Dying(ledger.externals.scripts))
+        with pytest.raises(asyncio.CancelledError):
+            await bench.execute()
+        bench.worker.ledger = ledger
+        assert await bench.execute() == "paused", "from the checkpoint: the model is not asked again"
+        assert diary_functions.RUNS == ["d1", "d2"], "and no call runs again"
+        await check_nothing_is_held(bench)
+        assert sorted(stored.key for stored in open_store(bench.results).list(f"{RUN}/paused")) == [
+            paused_key(RUN, 0, 1),
+            paused_key(RUN, 0, 2),
+        ]
+
+
+class _Dying:
+    """Externals of a process that dies before the ledger hears of the pause."""
+
+    def __init__(self, scripts: Any) -> None:
+        self.scripts = scripts
+
+    async def pause(self, *_: Any) -> bool:
+        raise asyncio.CancelledError
+
+
+async def test_c10_a_crash_after_the_resume_uses_the_same_answers_again(benches: Benches) -> None:
+    async with benches.bench(RECIPE, [JOB]) as bench:
+        await speaking(bench, asking("a"))
+        await bench.execute()
+        await answer(bench, a={"said": "yes"})
+
+        async def dies() -> None:
+            raise asyncio.CancelledError
+
+        model = OfflineModel((await equipment_of(bench)).recipe.model_settings({}))
+        await put(bench, model=Around(model, dies))
+        with pytest.raises(asyncio.CancelledError):
+            await bench.execute()
+        await speaking(bench, says("done"))
+        assert await bench.execute() == "ok"
+    assert bench.records()[0]["tool_results"][0]["result"] == {"said": "yes"}
+
+
+async def test_a_lost_claim_pauses_nothing(benches: Benches) -> None:
+    async with benches.bench(RECIPE, [JOB]) as bench:
+        await speaking(bench, asking("a"))
+        real = bench.worker.ledger.externals.pause
+
+        async def taken_over(claim: Any, *rest: Any) -> bool:
+            redis = bench.worker.ledger.scripts.redis
+            await redis.hset(f"{BASE}:owners", "0", "2:another")
+            return await real(claim, *rest)
+
+        externals = _Overtaken(bench.worker.ledger.externals.scripts)
+        externals.pause = taken_over  # type: ignore[method-assign]  # it acts in between
+        bench.worker.ledger = replace(bench.worker.ledger, externals=externals)  # type: ignore[arg-type]  # a stand-in
+        assert await bench.execute() == "lost"
+        assert await real.__self__.paused(RUN) == []
+
+
+class _Overtaken(_Dying):
+    pass
+
+
+async def test_a_paused_job_of_a_cancelled_run_gets_a_cancelled_record_with_what_was_said(benches: Benches) -> None:
+    async with benches.bench(RECIPE, [JOB]) as bench:
+        await speaking(bench, asking("a"))
+        await bench.execute()
+        await bench.worker.ledger.runs.request_cancellation(RUN)
+        await bench.worker.ledger.sweeping.sweep(RUN, "sweeper")
+        assert await bench.execute() == "cancelled"
+        await check_nothing_is_held(bench)
+    (record,) = bench.records()
+    assert record["status"] == "cancelled"
+    assert [m["role"] for m in record["messages"]][:2] == ["user", "assistant"]
+
+
+async def test_a_stored_state_that_is_damaged_postpones_the_job_and_says_which(benches: Benches) -> None:
+    async with benches.bench(RECIPE, [JOB]) as bench:
+        await speaking(bench, asking("a"))
+        await bench.execute()
+        open_store(bench.results).put(paused_key(RUN, 0, 1), b"garbage")
+        with pytest.raises(InputCorrupt, match="paused/000000000-000001"):
+            read_paused(open_store(bench.results), paused_key(RUN, 0, 1))
+        await answer(bench, a={"said": "yes"})
+        assert await bench.execute() == "later: input"
+
+
+# A ledger that was lost
+
+
+async def lose_ledger(benches: Benches, bench: Bench) -> None:
+    """Redis is wiped, and the feeder enters the run again."""
+    with benches.server.client() as client:
+        client.flushall()
+    async with AsyncStore(open_store(bench.results)) as store:
+        feeder = Feeder(bench.worker.ledger, store, bench.manifest, bench.results, quiet_seconds=0)
+        await feeder.register()
+        assert await bench.worker.ledger.feeding.take_lease(RUN, feeder.token)
+        await feeder.top_up(await bench.worker.ledger.progress.snapshot(RUN))
+
+
+async def test_c3_a_job_that_was_paused_when_the_ledger_was_lost_waits_on_and_takes_its_answers(
+    benches: Benches,
+) -> None:
+    async with benches.bench(RECIPE, [JOB, JOB]) as bench:
+        model = await speaking(bench, asking("a", "b"))
+        assert await bench.execute() == "paused"
+        assert await answer(bench, a={"said": "before"}) == "waiting"
+        await lose_ledger(benches, bench)
+        externals = bench.worker.ledger.externals
+        assert await externals.paused(RUN) == [0]
+        awaited = await externals.awaited(JobReference(RUN, 0))
+        assert awaited is not None
+        assert [key is None for key in awaited.calls.values()] == [False, True]
+        assert await answer(bench, b={"said": "after"}) == "resumed"
+        model.script.append(says("done"))
+        assert await bench.execute() == "ok"
+    assert [e["result"]["said"] for e in bench.records()[0]["tool_results"]] == ["before", "after"]
+
+
+async def test_c3_of_two_answers_to_a_call_the_earlier_one_wins_after_a_loss_too(benches: Benches) -> None:
+    async with benches.bench(RECIPE, [JOB]) as bench:
+        await speaking(bench, asking("a"), says("done"))
+        await bench.execute()
+        store = open_store(bench.results)
+        keys = [new_answers_key(RUN, 0, at) for at in (20.0, 10.0)]
+        for key, said in zip(keys, ("second", "first"), strict=True):
+            write_answers(store, key, {"a": {"result": {"said": said}}})
+        await lose_ledger(benches, bench)
+        assert await bench.execute() == "ok"
+    assert bench.records()[0]["tool_results"][0]["result"] == {"said": "first"}
+
+
+async def test_c3_a_job_that_is_done_is_not_paused_again(benches: Benches) -> None:
+    async with benches.bench(RECIPE, [JOB]) as bench:
+        await speaking(bench, asking("a"), says("done"))
+        await bench.execute()
+        await answer(bench, a={"said": "yes"})
+        assert await bench.execute() == "ok"
+        await lose_ledger(benches, bench)
+        assert (await bench.worker.ledger.progress.snapshot(RUN)).ok == 1
+        assert await bench.worker.ledger.externals.paused(RUN) == []
+
+
+async def test_c3_a_state_that_cannot_be_read_begins_again(benches: Benches) -> None:
+    async with benches.bench(RECIPE, [JOB]) as bench:
+        await speaking(bench, asking("a"))
+        await bench.execute()
+        open_store(bench.results).put(paused_key(RUN, 0, 1), b"garbage")
+        with benches.server.client() as client:
+            client.flushall()
+        ledger: Ledger = bench.worker.ledger
+        async with AsyncStore(open_store(bench.results)) as store:
+            await Feeder(ledger, store, bench.manifest, bench.results).register()
+            assert await restore_paused(ledger.externals, store, bench.manifest) == 0
+
+
+# Whoever is told
+
+
+async def test_s7_a_webhook_is_told_of_the_structured_calls_once_the_pause_is_durable(benches: Benches) -> None:
+    async def take(_: Received) -> Reply:
+        return Reply({}, status=503 if len(backend.received) == 1 else 200)
+
+    backend: HttpBackend
+    async with http_backend(take) as backend:
+        connection = f"{{url: '{backend.url}/hook', allow_addresses: [127.0.0.1], bearer_token: abc}}"
+        recipe = RECIPE.replace("deadline_seconds: 3600", f"deadline_seconds: null, webhook: {connection}")
+        async with benches.bench(recipe, [JOB]) as bench:
+            await speaking(bench, asking("a"))
+            assert await bench.execute() == "paused"
+            run = await bench.worker.runs.open(RUN)
+            await asyncio.gather(*run._background)
+        assert len(backend.received) == 2, "it was away for a moment"
+        assert backend.last.header("authorization") == "Bearer abc"
+        assert backend.last.json == {
+            "run_id": RUN,
+            "job_id": "mine",
+            "index": 0,
+            "calls": [{"call_id": "a", "name": "desk::ask", "arguments": {"what": "a"}, "seconds": None}],
+        }
+
+
+async def test_a_webhook_that_is_away_costs_the_conversation_nothing(benches: Benches, monkeypatch: Any) -> None:
+    monkeypatch.setattr("workers.webhook._FIRST_PAUSE_SECONDS", 0.001)
+    recipe = RECIPE.replace("deadline_seconds: 3600", "webhook: 'http://127.0.0.1:1/hook'")
+    async with benches.bench(recipe, [JOB]) as bench:
+        await speaking(bench, asking("a"), says("done"))
+        assert await bench.execute() == "paused"
+        await answer(bench, a={"said": "yes"})
+        assert await bench.execute() == "ok"

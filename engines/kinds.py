@@ -30,6 +30,3 @@ ENGINE_KINDS: Mapping[str, BuildEngine] = {
     "recipe": RecipeToolEngine.from_parts,
     "rest": RestToolEngine.from_parts,
 }
-
-UNAVAILABLE_ENGINE_KINDS: tuple[str, ...] = ()
-"""Known by name, so that a recipe may hold them; building them says that this version cannot."""

@@ -19,7 +19,7 @@ from engines.errors import (
 )
 from engines.gathering import Gathering
 from engines.loaders.entries import PinRecipe, Resolve, Surroundings, as_written, no_recipes
-from engines.loaders.kinds import LOADER_KINDS, UNAVAILABLE_LOADER_KINDS, Loader
+from engines.loaders.kinds import LOADER_KINDS, Loader
 from engines.nearest import hint
 from engines.plain import JSONObject, copied
 from engines.registry import ToolRegistry
@@ -148,9 +148,6 @@ def _engine_of(entry: JSONObject, configuration: ToolsConfiguration, at: Place) 
 
 def _loader_of(entry: JSONObject, at: Place) -> Loader:
     kind: Any = entry.get("type")
-    if kind in UNAVAILABLE_LOADER_KINDS:
-        message = f"tools of type {kind!r} are not available in this version; list them in a file"
-        raise ConfigurationInvalid(message, at=(*at, "type"))
     if kind not in LOADER_KINDS:
         cause = "the type is missing" if kind is None else f"no tools of type {kind!r}"
         raise ConfigurationInvalid(f"{cause}; {hint(str(kind), LOADER_KINDS)}", at=(*at, "type"))

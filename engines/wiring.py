@@ -8,7 +8,7 @@ from engines.converse import ConverseFor
 from engines.engine import ToolEngine
 from engines.errors import ConfigurationInvalid, Place, UnknownEngine
 from engines.kind_settings import EngineParts
-from engines.kinds import ENGINE_KINDS, UNAVAILABLE_ENGINE_KINDS, BuildEngine
+from engines.kinds import ENGINE_KINDS
 from engines.multi import MultiToolEngine
 from engines.nearest import hint, listed
 from engines.permissions import Permissions
@@ -85,7 +85,7 @@ class _Wiring:
         toolsets = tuple(self._registry.toolsets[namespace] for namespace in self._namespaces.get(name, ()))
         self._under_way.append(name)
         parts = self._parts(name, settings, toolsets, self._stand_ins_of(name, toolsets))
-        self._built[name] = _builder(name, settings)(parts)
+        self._built[name] = ENGINE_KINDS[settings["type"]](parts)
         self._under_way.pop()
         return self._built[name]
 
@@ -124,7 +124,7 @@ class _Wiring:
         if settings["type"] not in _STAND_IN_KINDS:
             message = f"engine {name!r} is of type {settings['type']!r}, whose calls are real too"
             raise ConfigurationInvalid(f"{message}; name one of type {listed(_STAND_IN_KINDS)}", at=at)
-        return _builder(name, settings)(self._parts(name, settings, tuple(map(_played, toolsets)), {}))
+        return ENGINE_KINDS[settings["type"]](self._parts(name, settings, tuple(map(_played, toolsets)), {}))
 
     def _answered_here(self) -> list[Toolset]:
         """Return the toolsets that engines answer, not somebody outside."""
@@ -175,14 +175,6 @@ def _played(toolset: Toolset) -> Toolset:
 
 def _check_kind(name: str, settings: JSONObject) -> None:
     kind = settings.get("type")
-    if kind not in ENGINE_KINDS and kind not in UNAVAILABLE_ENGINE_KINDS:
+    if kind not in ENGINE_KINDS:
         cause = "the type is missing" if kind is None else f"no engines of type {kind!r}"
         raise ConfigurationInvalid(f"{cause}; {hint(str(kind), ENGINE_KINDS)}", at=("engines", name, "type"))
-
-
-def _builder(name: str, settings: JSONObject) -> BuildEngine:
-    kind = settings["type"]
-    if kind in UNAVAILABLE_ENGINE_KINDS:
-        message = f"engines of type {kind!r} are not available in this version; there are: {listed(ENGINE_KINDS)}"
-        raise ConfigurationInvalid(message, at=("engines", name, "type"))
-    return ENGINE_KINDS[kind]

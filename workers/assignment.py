@@ -30,6 +30,7 @@ class Before:
 
     turns: int = 0
     tool_calls: int = 0
+    results: int = 0
 
 
 @dataclass(slots=True)
@@ -56,7 +57,7 @@ class Assignment:
     def before(self) -> Before:
         """Return what is not this job's own."""
         history = self.line.history
-        return Before() if history is None else Before(history.turns, history.tool_calls)
+        return Before() if history is None else Before(history.turns, history.tool_calls, len(history.tool_results))
 
     @property
     def is_resumed(self) -> bool:

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 from conversations.errors import ConversationError, ModelError
 from conversations.runner import ToolRunner
 from conversations.state import AWAITING_TOOL_RESULTS, COMPLETED
-from engines.errors import EngineError, SessionLost
+from conversations.stopping import stopping_when
+from engines.errors import EngineError, SessionLost, ToolFailed
 from engines.tool import ToolResult
 from jobs.errors import BrokerUnreachable, JobsError
 from jobs.job import JobReference
@@ -100,6 +101,8 @@ class Attempt:
             return abandoned.ending
         except SessionLost as failure:
             return Postponed(Failure("session_lost", str(failure)))
+        except ToolFailed as failure:  # a backend that gives no session: the tools' own failures are results
+            return Postponed(Failure(f"backend_{failure.error_type}", str(failure)))
         except (ConversationError, EngineError, ValidationError) as failure:
             return Postponed(Failure("configuration", str(failure)))  # another worker may be set up rightly
         except JobsError as failure:
@@ -140,15 +143,16 @@ class Attempt:
                 simulated_user=assignment.simulated_user(session.id),
             )
             runner.answer(assignment.answers_to(runner.pending_calls()))
-            async for _ in runner:
-                if self.lease.is_lost or not await checkpoint.save(await session.scratch()):
-                    session.goes_on = True
-                    return Lost()
-                if self.lease.is_cancelled:
-                    return Ended("cancelled")
-                if self.worker.draining.has_begun:
-                    session.goes_on = True
-                    return Interrupted()
+            with stopping_when(lambda: self.lease.is_lost or self.lease.is_cancelled):
+                async for _ in runner:
+                    if self.lease.is_lost or not await checkpoint.save(await session.scratch()):
+                        session.goes_on = True
+                        return Lost()
+                    if self.lease.is_cancelled:
+                        return Ended("cancelled")
+                    if self.worker.draining.has_begun:
+                        session.goes_on = True
+                        return Interrupted()
             if state.status == AWAITING_TOOL_RESULTS:
                 return Waits(tuple(runner.pending_calls()), await session.scratch())
         if state.status != COMPLETED:

@@ -84,7 +84,8 @@ def _metadata(assignment: Assignment | None) -> dict[str, Any]:
     if user := assignment.state.user:
         kept = ("persona", "turns", "model_calls", "input_tokens", "output_tokens", "asides")
         metadata["simulated_user"] = {key: user[key] for key in kept if key in user}
-    if sub_agents := sub_agents_of(assignment.state):
+    own_results = assignment.state.tool_results[assignment.before.results :]
+    if sub_agents := sub_agents_of(State(tool_results=own_results)):
         metadata["sub_agents"] = sub_agents
     if assignment.teardown_failure:
         metadata["teardown"] = f"failed: {assignment.teardown_failure}"

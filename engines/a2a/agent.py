@@ -162,5 +162,8 @@ def _of_agent(error: A2AError) -> ToolFailed:
         return ToolFailed(ErrorType.permission, f"the agent refuses us: HTTP {status}")
     if status is not None:
         return ToolFailed(ErrorType.network, f"the agent answered with HTTP {status}")
-    kind = ErrorType.network if isinstance(error, A2AClientError) else ErrorType.execution
-    return ToolFailed(kind, f"the agent: {message}")
+    if isinstance(error.__cause__, httpx.RequestError):
+        return ToolFailed(ErrorType.network, message)
+    if isinstance(error, A2AClientError):
+        return ToolFailed(ErrorType.unparseable_result, f"the agent's answer cannot be read: {message}")
+    return ToolFailed(ErrorType.execution, f"the agent: {message}")

@@ -21,6 +21,3 @@ LOADER_KINDS: Mapping[str, Loader] = {
     "recipe": recipe.load,
     "rest": openapi.load,
 }
-
-UNAVAILABLE_LOADER_KINDS: tuple[str, ...] = ()
-"""Known by name, so that a recipe may hold them; loading them says that this version cannot."""

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from engines.errors import SessionLost
+from engines.errors import SessionLost, ToolFailed
 from engines.multi import MultiToolEngine
+from engines.tool import ErrorType
 from tests.support.rooms import RoomEngine, Rooms
 from tests.unit.workers.conftest import RUN, Bench, Benches
 from tests.unit.workers.test_execute import JOB, RECIPE, Around, Away, equipment_of, put
@@ -192,15 +193,24 @@ async def test_a_setup_that_was_broken_off_is_left_to_the_reaper(benches: Benche
         assert reaped == [(f"{RUN}.000000.1", {})]
 
 
-async def test_a_setup_that_fails_leaves_nothing_to_reap(benches: Benches) -> None:
+@pytest.mark.parametrize(
+    ("failure", "outcome"),
+    [
+        (SessionLost(NAMESPACE, "s", "the backend is down"), "later: session_lost"),
+        (ToolFailed(ErrorType.network, "the backend is down"), "later: backend_network"),
+    ],
+)
+async def test_a_setup_that_fails_leaves_nothing_to_reap_and_may_pass(
+    benches: Benches, failure: Exception, outcome: str
+) -> None:
     async with roomy(benches, Rooms()) as bench:
         engine = (await equipment_of(bench)).engine
 
         async def refuses(*_: Any, **__: Any) -> None:
-            raise SessionLost(NAMESPACE, "s", "the backend is down")
+            raise failure
 
         engine.setup = refuses  # type: ignore[method-assign]
-        assert await bench.execute() == "later: session_lost"
+        assert await bench.execute() == outcome
         assert (await sessions_left(bench), await permits_held(bench)) == (0, 0)
         assert await bench.worker.ledger.scripts.redis.zcard("parley:sessions") == 0
 

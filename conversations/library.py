@@ -134,8 +134,8 @@ def _toolsets(tools: Iterable[Tool]) -> list[Toolset]:
 
 
 def _joined(functions: LocalEngine, given: ToolEngine | None) -> ToolEngine:
-    if given is None:
-        return functions
+    if given is None or not functions.toolsets:
+        return functions if given is None else given
     if shared := sorted(functions.toolsets.keys() & given.toolsets.keys()):
         raise ToolsInvalid(f"functions and the engine both have the namespace {shared[0]!r}; @tool(name='other::name')")
     routes = dict.fromkeys(given.toolsets, _GIVEN) | dict.fromkeys(functions.toolsets, _FUNCTIONS)

@@ -1,11 +1,12 @@
 """A finished conversation as a model and an engine that say again what they said: the loop can run once more."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from conversations import answers
 from conversations.errors import ConversationError
-from conversations.messages import JSONObject, Message, tool_calls_of
+from conversations.messages import JSONObject, Message, assistant, text_of, tool_calls_of
 from conversations.models.model import ModelReply, ModelRequest
 from conversations.steps import CUT_OFF, PAUSED_BY_MODEL, REFUSALS
 from engines.engine import ToolEngine
@@ -101,12 +102,17 @@ def recorded_replies(
     ]
 
 
-def recorded_user(messages: Sequence[Message], count: int, stop: str, model_id: str) -> RecordedModel:
-    """A simulated user's model that says its last `count` messages again, and then that it is done."""
+def recorded_user(messages: Sequence[Message], count: int, stop: str, tokens: tuple[int, int]) -> RecordedModel:
+    """A simulated user's model that says its last `count` messages again, and then that it is done.
+
+    The last message brings all its tokens: they matter where a budget ended the conversation.
+    """
     said = [message for message in messages if message.get("role") == "user"]
-    lines = [str(message.get("content")) for message in said[len(said) - count :]]
-    replies = [ModelReply({"role": "assistant", "content": line}, "stop", 0, 0, "") for line in [*lines, stop]]
-    return RecordedModel(replies, model_id, role="simulated user")
+    lines = [text_of(message) for message in said[len(said) - count :]]
+    replies = [ModelReply(assistant(line), "stop", 0, 0, "") for line in [*lines, stop]]
+    if lines:
+        replies[-2] = replace(replies[-2], input_tokens=tokens[0], output_tokens=tokens[1])
+    return RecordedModel(replies, "", role="simulated user")
 
 
 def results_by_call(entries: Iterable[JSONObject]) -> dict[str, ToolResult]:

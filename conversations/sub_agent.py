@@ -20,11 +20,12 @@ from conversations.recipe import Recipe
 from conversations.runner import ToolRunner
 from conversations.selection import Selector, ToolSelection
 from conversations.state import AWAITING_TOOL_RESULTS, COMPLETED, State
+from conversations.stopping import is_stopped
 from conversations.templates import render
 from engines.chance import derive_seed
 from engines.converse import Brief, Conversed
 from engines.engine import ToolEngine
-from engines.errors import EngineError
+from engines.errors import EngineError, SessionLost, ToolFailed
 from engines.plain import compact
 from engines.recipes.sub_agent import USAGE, usage_by_tool
 from engines.tool import ErrorType
@@ -69,6 +70,10 @@ class HeldRecipe:
                 problem = await self._conversed(brief, state, tools)
         except ModelError as error:
             problem = (error_type_of(error), f"the sub-agent's model failed: {error.message}")
+        except ToolFailed as error:
+            problem = (error.error_type, f"the sub-agent's tools cannot be set up: {error.message}")
+        except SessionLost as error:
+            problem = (ErrorType.network, f"the sub-agent failed: {error}")
         except TemplateInvalid as error:
             problem = (ErrorType.validation, str(error))
         except (ConversationError, EngineError) as error:
@@ -103,7 +108,8 @@ class HeldRecipe:
             tool_choice=self.recipe.conversation.tool_choice,
         )
         async for _ in runner:
-            pass
+            if is_stopped():  # the claim is another attempt's by now, or the job was cancelled: no further call
+                return ErrorType.execution, "the sub-agent was stopped with its job"
         if (problem := _problem_of(state)) is not None:
             return problem
         finished = Finished(state.messages, state.tool_results, tools, state.turns, brief.seed, name)

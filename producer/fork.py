@@ -22,9 +22,7 @@ def fork(
     model: Annotated[
         str | None, typer.Option(metavar="NAME|FILE", help="Another model: its name, or a YAML or TOML model block.")
     ] = None,
-    n: Annotated[
-        int, typer.Option("-n", "--n", min=1, max=100_000, help="How many conversations go on from it.")
-    ] = 4,
+    n: Annotated[int, typer.Option("-n", "--n", min=1, max=100_000, help="How many conversations go on from it.")] = 4,
     results: Annotated[str | None, RESULTS_OPTION] = None,
     run_id: Annotated[
         str | None, typer.Option(metavar="ID", help="Default: made of what is forked, so that it resumes.")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from conversations.history import call_ids_in
-from conversations.messages import Message, call_ids_of, text_of
+from conversations.messages import Message, text_of
 from conversations.steps import PAUSED_BY_MODEL
 from jobs.job import JobLine
 from producer.errors import UsageInvalid
@@ -27,6 +27,8 @@ def forked_line(record: JSONObject, line: JobLine, *, turn: int, seed: int) -> J
     same user). `seed` is that of what the models say from here on. UsageInvalid for a turn that it did not have.
     """
     messages = record["messages"]
+    if not messages:
+        raise UsageInvalid(f"job {record['job_id']} has no conversation to go on with: it ended before it began")
     turns = model_turns(messages, line)
     if turn > len(turns):
         raise UsageInvalid(
@@ -36,7 +38,7 @@ def forked_line(record: JSONObject, line: JobLine, *, turn: int, seed: int) -> J
     end = turns[turn] if turn < len(turns) else len(messages)
     kept = messages[:end]
     call_ids = call_ids_in(kept)
-    asked_again = turn < len(turns) and bool(kept) and kept[-1].get("role") == "assistant" and not call_ids_of(kept[-1])
+    asked_again = turn < len(turns) and bool(kept) and kept[-1].get("role") == "assistant"
     history = {
         "turns": turn,
         "tool_results": [entry for entry in record["tool_results"] if entry["call_id"] in call_ids],
@@ -70,5 +72,5 @@ def _user_before(record: JSONObject, kept: list[Message]) -> JSONObject:
     user: JSONObject = {"turns": int(known.get("turns", 0)) - later}
     if "persona" in known:
         user["persona"] = known["persona"]
-    asides = [aside for aside in known.get("asides", ()) if aside["after"] < spoken]  # what came of the others is cut
+    asides = [aside for aside in known.get("asides", ()) if aside["after"] <= spoken]
     return user | ({"asides": asides} if asides else {})

@@ -84,9 +84,10 @@ def state_of(checked: CheckedRecipe, line: JobLine) -> State:
 
 def _run_id(found: FoundRun, checked: CheckedRecipe, lines: list[JSONObject]) -> str:
     """The same fork gives the same run id, so that the same command resumes."""
-    said = b"\n".join(orjson.dumps(line) for line in lines)
-    digest = hashlib.sha256(checked.digest.encode() + said).hexdigest()
-    return f"{found.run_id[:_LONGEST_NAME]}-fork-{digest[:_DIGEST_CHARACTERS]}"
+    digest = hashlib.sha256(checked.digest.encode())
+    for line in lines:
+        digest.update(orjson.dumps(line))
+    return f"{found.run_id[:_LONGEST_NAME]}-fork-{digest.hexdigest()[:_DIGEST_CHARACTERS]}"
 
 
 def _written(found: FoundRun, checked: CheckedRecipe, lines: list[JSONObject], run_id: str) -> RunManifest:

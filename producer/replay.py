@@ -94,7 +94,8 @@ async def _replay_all(found: FoundRun, records: Iterator[JSONObject], *, is_told
 
 
 def _told(record: JSONObject, places: list[Difference]) -> str:
-    lines = [f"{record['run_id']} #{record['index']} {record['job_id']}: differs in {len(places)} place{'s' * (len(places) > 1)}"]
+    count = f"{len(places)} place{'s' if len(places) > 1 else ''}"
+    lines = [f"{record['run_id']} #{record['index']} {record['job_id']}: differs in {count}"]
     for place in places[:_SHOWN_PLACES]:
         lines += [f"  {place.at}", f"    recorded: {_shown(place.recorded)}", f"    replayed: {_shown(place.replayed)}"]
     if len(places) > _SHOWN_PLACES:

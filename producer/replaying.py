@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from conversations.history import call_ids_in
 from conversations.policy.limits import Limits
 from conversations.recipe import Recipe
 from conversations.recipe_files import recipe_from_json
@@ -62,7 +61,7 @@ class Replaying:
             self.selector, conversation.user, line.tools, line.disabled_tools, seed=int(record["seed"])
         )
         state = beginning(self.recipe, line, roles.assistant)
-        engine = RecordedEngine(_results_after(state, record))
+        engine = RecordedEngine(results_by_call(record["tool_results"]))
         model, user = _model_of(record, line), self._user_of(record, line, engine)
         stopped: str | None = None
         while stopped is None:
@@ -95,8 +94,10 @@ class Replaying:
             return None
         known = record["metadata"].get("simulated_user", {})
         before = 0 if line.history is None else int(line.history.user.get("turns", 0))
+        count = int(known.get("turns", 0)) - before
+        tokens = (int(known.get("input_tokens", 0)), int(known.get("output_tokens", 0)))
         return SimulatedUser(
-            model=recorded_user(record["messages"], int(known.get("turns", 0)) - before, settings.stop, "recorded"),
+            model=recorded_user(record["messages"], count, settings.stop, tokens),
             settings=settings,
             persona=str(known.get("persona", "")),
             goal="",
@@ -113,11 +114,3 @@ def _model_of(record: JSONObject, line: JobLine) -> RecordedModel:
     usage, error = record["usage"], record["error"] or {}
     tokens = (usage["input_tokens"], usage["output_tokens"])
     return RecordedModel(recorded_replies(record["messages"], turns, error.get("type"), tokens), str(record["model"]))
-
-
-def _results_after(state: State, record: JSONObject) -> JSONObject:
-    """The results that the loop is to find; those that the job began with it has."""
-    known = {entry["call_id"] for entry in state.tool_results}
-    made = call_ids_in(record["messages"])
-    entries = [entry for entry in record["tool_results"] if entry["call_id"] in made - known]
-    return results_by_call(entries)

@@ -8,7 +8,7 @@ import orjson
 from pydantic import ValidationError
 
 from conversations.errors import RecipeInvalid
-from conversations.places import written
+from conversations.places import Place, written
 from conversations.recipe import Recipe
 from conversations.recipe_files import STORED_FORMAT, LoadedRecipe, recipe_from_json
 from conversations.recipe_source import Position, RecipeSource
@@ -42,7 +42,7 @@ def check_stored_recipe(found: FoundRun, *, model: str | None, folder: Path, is_
     except ValidationError as error:
         line = error.errors(include_url=False, include_input=False)[0]
         raise UsageInvalid(f"--model {model}: {written(line['loc'])}: {line['msg']}") from None
-    nowhere = {(): Position(0, 0)}  # nobody wrote this file, so its lines say nothing
+    nowhere: dict[Place, Position] = {(): Position(0, 0)}  # nobody wrote this file, so its lines say nothing
     source = RecipeSource(file, stored, nowhere, nowhere)
     loaded = LoadedRecipe(recipe, source, folder, stored_form.decode())
     checked = check_loaded(loaded, folder / "recipe.json", is_local=is_local)

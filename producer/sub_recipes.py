@@ -1,7 +1,7 @@
 """Recipes that a recipe names as tools: found, checked like any other, and pinned whole into what the run stores."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,8 +12,9 @@ from conversations.recipe import Recipe
 from conversations.templates import render
 from engines.converse import Brief, Converse, Conversed
 from engines.errors import ConfigurationInvalid, Place
-from engines.tool import Tool
+from engines.registry import ToolRegistry
 from engines.tool_settings import CONFIRM, EXTERNAL, is_on
+from engines.toolset import EXTERNAL_ENGINE
 
 if TYPE_CHECKING:
     from producer.checked_recipe import CheckedRecipe
@@ -43,7 +44,7 @@ class SubRecipes:
                 raise ConfigurationInvalid(f"the recipe behind this tool: {error}", at=(*at, "path")) from None
         checked = self.checked[file]
         recipe = checked.loaded.recipe
-        if problem := _cannot_be_called(recipe, checked.registry.all_tools()):
+        if problem := _cannot_be_called(recipe, checked.registry):
             raise ConfigurationInvalid(f"{path}: {problem}", at=(*at, "path"))
         for text, place in ((prompt, (*at, "prompt")), (recipe.conversation.system or "", (*at, "path"))):
             try:
@@ -80,11 +81,16 @@ class _Unheld:
         raise NotImplementedError("engines that are built for a check are not asked")
 
 
-def _cannot_be_called(recipe: Recipe, tools: Iterable[Tool]) -> str:
+def _cannot_be_called(recipe: Recipe, registry: ToolRegistry) -> str:
     """Why no call can be answered by a conversation of this recipe; "" when it can."""
     if recipe.conversation.user is not None:
         return "a sub-agent's user is the one who calls it; leave `conversation.user` out"
-    waiting = [tool.qualified_name for tool in tools if is_on(tool, EXTERNAL) or is_on(tool, CONFIRM)]
+    waiting = [
+        tool.qualified_name
+        for toolset in registry.toolsets.values()
+        for tool in toolset.tools
+        if toolset.engine == EXTERNAL_ENGINE or is_on(tool, EXTERNAL) or is_on(tool, CONFIRM)
+    ]
     if waiting or recipe.tools.permissions.confirm:
         named = f" ({', '.join(sorted(waiting))})" if waiting else ""
         return f"a sub-agent cannot wait for somebody outside; leave out its external and confirmed tools{named}"

@@ -93,7 +93,7 @@ class OpenAISDKModel:
         except openai.APIConnectionError as error:
             cause = self._redact(str(error.__cause__ or error))
             raise ModelUnavailable(f"{self._place}: connection failed: {cause}") from None
-        except (openai.OpenAIError, ValueError) as error:
+        except (openai.OpenAIError, ValueError, RecursionError) as error:  # of JSON that is none, or nested too deeply
             raise MalformedReply(f"{self._place}: {self._redact(str(error))[:300]}") from None
         return self._read(completion, request)
 

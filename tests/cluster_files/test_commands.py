@@ -112,7 +112,9 @@ def test_the_whole_compose_cluster_makes_the_conversations_of_the_weather_exampl
     assert "NOPERM" not in said
 
 
-def test_sec_s12_flower_shows_everything_to_who_may_and_changes_nothing(cluster: Cluster, redis_service: Running) -> None:
+def test_sec_s12_flower_shows_everything_to_who_may_and_changes_nothing(
+    cluster: Cluster, redis_service: Running
+) -> None:
     port = free_port()
     command = [word.replace("--port=5555", f"--port={port}") for word in cluster.command("flower")]
     with running([*command, "--address=127.0.0.1"], cluster.environment("flower"), cluster.checkout) as flower:

@@ -62,7 +62,9 @@ def test_sec_s21_compose_mounts_no_docker_socket_and_no_folder_of_the_host_writa
             assert volume.endswith(":ro") or not volume.startswith((".", "/", "~")), (name, volume)
 
 
-def test_sec_s21_compose_ports_are_on_this_machine_only_and_only_flower_has_one(services: dict[str, JSONObject]) -> None:
+def test_sec_s21_compose_ports_are_on_this_machine_only_and_only_flower_has_one(
+    services: dict[str, JSONObject],
+) -> None:
     assert {name: service["ports"] for name, service in each(services) if "ports" in service} == {
         "flower": ["127.0.0.1:5555:5555"]
     }

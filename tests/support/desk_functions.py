@@ -13,7 +13,9 @@ async def open_desk(session_id: str, context: Any) -> None:
 
 
 async def close_desk(session_id: str, context: Any) -> None:
-    _, writer = _connections.pop(session_id)
+    reader, writer = _connections.pop(session_id)
+    writer.write_eof()
+    await reader.read()  # the backend has noticed: a permit that is handed on now opens no session beside this one
     writer.close()
     await writer.wait_closed()
 

@@ -4,6 +4,7 @@ import asyncio
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 import structlog
 
+from conversations import library
 from conversations.errors import ModelUnavailable, RunnerUsed, ToolsInvalid
 from conversations.library import conversation
 from conversations.messages import assistant, system, user
@@ -23,7 +25,7 @@ from engines.local import LocalEngine
 from engines.local_functions import bound
 from engines.tool import Tool, ToolResult
 from engines.toolset import Toolset
-from tests.support.scripted_model import calls, script
+from tests.support.scripted_model import Line, ScriptedModel, calls, script
 
 ASK = Tool("ask", "people", parameters={"type": "object", "properties": {"what": {"type": "string"}}})
 
@@ -292,3 +294,58 @@ async def test_a_declared_tool_keeps_its_name_and_takes_control() -> None:
     async with conversation("go", model=model, tools=[hand]) as runner:
         last = await runner.until_done()
     assert (last["content"], runner.state.status) == ("All about Oslo.", "completed")
+
+
+class Watched(LocalEngine):
+    """Notes the sessions that begin and end, and what they begin with."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.begun: list[Any] = []
+        self.ended: list[str] = []
+
+    async def setup(self, session_id: str, **options: Any) -> None:
+        self.begun.append(options["initial_state"]["history"])
+        await super().setup(session_id, **options)
+
+    async def teardown(self, session_id: str, **options: Any) -> None:
+        self.ended.append(session_id)
+        await super().teardown(session_id, **options)
+
+
+async def test_a19_the_session_begins_with_what_was_called_before_and_is_torn_down() -> None:
+    function = bound(lambda what: what.upper(), ASK, said="upper")
+    engine = Watched([Toolset("people", "mine", (ASK,))], {"people::ask": function}, inline=True)
+    asked = calls(("q", "people__ask", {"what": "x"}))
+    async with conversation("go", model=script(asked, assistant("x")), tools=[ASK], engine=engine) as runner:
+        await runner.until_done()
+    state = State.from_json(runner.state.to_json())
+    async with conversation(model=script(), tools=[ASK], engine=engine, state=state):
+        assert len(engine.ended) == 1
+    assert [len(history) for history in engine.begun] == [0, 1]
+    assert engine.begun[1][0]["call"] == {"name": "people::ask", "arguments": {"what": "x"}, "id": "q"}
+    assert len(engine.ended) == 2
+    await engine.close()
+
+
+async def test_a19_threads_and_the_model_of_a_block_are_gone_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    class Noting(ScriptedModel):
+        async def open(self) -> None:
+            seen.append("opened")
+
+        async def close(self) -> None:
+            seen.append("closed")
+
+    lines: list[Line] = [calls(("a", "default__add", {"a": 1})), assistant("done")]
+    monkeypatch.setattr(library, "build_model", lambda _: Noting(lines))
+    before = threading.active_count()
+    async with conversation("go", model={"provider": "offline"}, tools=[add]) as runner:
+        await runner.until_done()
+        assert (seen, threading.active_count()) == (["opened"], before + 1)
+    assert seen == ["opened", "closed"]
+    gone = [thread for thread in threading.enumerate() if thread.name.startswith("local-tool")]
+    for thread in gone:
+        await asyncio.to_thread(thread.join, 5)
+    assert not any(thread.is_alive() for thread in gone)

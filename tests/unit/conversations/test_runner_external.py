@@ -1,6 +1,6 @@
 """Calls that somebody outside answers, as the loop sees them (rules S1-S18): paused, answered, gone on with."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import pytest
@@ -29,7 +29,7 @@ async def world() -> AsyncIterator[World]:
         yield made
 
 
-async def go_on(world: World, *lines: Line, limits: Limits | None = None, **answers: Any) -> State:
+async def go_on(world: World, answers: Mapping[str, Any], *lines: Line, limits: Limits | None = None) -> State:
     """Resume from the stored state alone, in a runner of its own, with these results by call id."""
     world.state = State.from_json(world.state.to_json())
     runner = world.runner(*lines, limits=limits)
@@ -63,7 +63,7 @@ async def test_s6_external_calls_over_the_limit_are_answered_and_the_others_wait
     await world.runner(calls(*many), limits=Limits(max_tool_calls=5)).until_done()
     assert world.state.pending == [f"q{number}" for number in range(5)]
     assert [entry["error_type"] for entry in world.state.tool_results] == ["limit", "limit"]
-    await go_on(world, assistant("done"), **{f"q{number}": number for number in range(5)})
+    await go_on(world, {f"q{number}": number for number in range(5)}, assistant("done"))
     assert len(world.state.tool_results) == 7
     assert world.state.status == "completed"
 
@@ -71,9 +71,9 @@ async def test_s6_external_calls_over_the_limit_are_answered_and_the_others_wait
 async def test_s9_three_pauses_one_after_the_other_each_resumed_from_the_state_alone(world: World) -> None:
     await world.runner(calls(asking("q1"), ADD)).until_done()
     for number in (1, 2):
-        state = await go_on(world, calls(asking(f"q{number + 1}", str(number))), **{f"q{number}": f"answer {number}"})
+        state = await go_on(world, {f"q{number}": f"answer {number}"}, calls(asking(f"q{number + 1}", str(number))))
         assert state.status == "awaiting_tool_results"
-    state = await go_on(world, assistant("done"), q3="answer 3")
+    state = await go_on(world, {"q3": "answer 3"}, assistant("done"))
     assert (state.status, state.turns, state.tool_calls) == ("completed", 4, 4)
     told = [message["content"] for message in state.messages if message["role"] == "tool"]
     assert told == ["answer 1", "3", "answer 2", "answer 3"]
@@ -83,7 +83,7 @@ async def test_s9_three_pauses_one_after_the_other_each_resumed_from_the_state_a
 async def test_s10_s11_turns_before_a_pause_count_after_it_and_the_limit_is_an_error(world: World) -> None:
     limits = Limits(max_turns=2)
     await world.runner(calls(asking("q1")), limits=limits).until_done()
-    state = await go_on(world, calls(asking("q2")), limits=limits, q1="yes")
+    state = await go_on(world, {"q1": "yes"}, calls(asking("q2")), limits=limits)
     assert (state.status, (state.error or {})["type"]) == ("error", "max_turns")
     assert_valid(state.messages)
 
@@ -92,7 +92,7 @@ async def test_s13_waiting_is_no_end(world: World) -> None:
     await world.runner(calls(asking("q"))).until_done()
     last = await world.runner().until_done()
     assert (world.state.status, last) == ("awaiting_tool_results", calls(asking("q")))
-    assert (await go_on(world, assistant("done"), q="yes")).status == "completed"
+    assert (await go_on(world, {"q": "yes"}, assistant("done"))).status == "completed"
 
 
 @pytest.mark.parametrize("call_id", ["nobody", "a"])

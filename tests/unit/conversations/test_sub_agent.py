@@ -1,5 +1,6 @@
 """A conversation behind a tool, against a scripted model and real local tools."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +10,15 @@ import pytest
 
 from conversations.checks.finished import Check, Finished
 from conversations.errors import ModelTimeout
-from conversations.messages import JSONObject, assistant
+from conversations.messages import JSONObject, assistant, tool_message, user
+from conversations.policy.limits import Limits
 from conversations.recipe import Recipe
+from conversations.runner import ToolRunner
 from conversations.selection import Selector
+from conversations.state import State
+from conversations.stopping import stopping_when
 from conversations.sub_agent import HeldRecipe
+from engines.configuration import ToolsConfiguration
 from engines.converse import Brief, Conversed
 from engines.engine import ToolEngine
 from engines.errors import ToolFailed
@@ -20,6 +26,7 @@ from engines.lm_prompt import response_format_for
 from engines.loading import load_registry
 from engines.tool import ErrorType, Tool
 from engines.wiring import build_engine
+from tests.support.a2a_server import a2a_server
 from tests.support.scripted_model import Line, ScriptedModel, calls, reply, script
 from tests.unit.engines.stage import no_speak
 
@@ -155,7 +162,21 @@ async def test_a_session_that_cannot_be_set_up_is_told(monkeypatch: pytest.Monke
         raise ToolFailed(ErrorType.network, "the backend is away")
 
     monkeypatch.setattr(agent.engine, "setup", refuse)
-    assert (await agent(BRIEF)).error == "the sub-agent failed: the backend is away"
+    told = await agent(BRIEF)
+    assert (told.error_type, told.error) == (
+        ErrorType.network,
+        "the sub-agent's tools cannot be set up: the backend is away",
+    )
+
+
+async def test_a_job_that_is_stopped_stops_its_sub_agent_before_its_next_call() -> None:
+    agent = held(calls(WEATHER), calls(WEATHER), assistant("Sunny."))
+    with stopping_when(lambda: bool(model_of(agent).asked)):
+        told = await agent(BRIEF)
+    assert told.error == "the sub-agent was stopped with its job"
+    assert told.usage["tool_calls"] == 0
+    assert await is_torn_down(agent.engine)
+    assert (await agent(BRIEF)).text == "Sunny."
 
 
 async def test_a_session_that_cannot_be_torn_down_costs_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,3 +187,20 @@ async def test_a_session_that_cannot_be_torn_down_costs_no_result(monkeypatch: p
 
     monkeypatch.setattr(agent.engine, "teardown", refuse)
     assert (await agent(BRIEF)).text == "Sunny."
+
+
+async def test_u12_an_agent_elsewhere_may_take_the_conversation_over() -> None:
+    async with a2a_server() as agency:
+        entry = {"type": "a2a", "url": agency.url, "namespace": "desk", "takes_control": True}
+        written = {"registry": [entry], "engines": {"agents": {"type": "a2a", "url": agency.url}}}
+        configuration = ToolsConfiguration.model_validate(written)
+        registry = await asyncio.to_thread(load_registry, configuration, folder=Path(), environment={})
+        engine = build_engine(configuration, registry, speak_for=no_speak)
+        await engine.setup("s")
+        model = script(calls(("c", "desk__echo", {"message": "hello"})))
+        state = State(messages=[user("Hand me over.")])
+        tools = Selector(registry).select(None)
+        runner = ToolRunner(model=model, engine=engine, session_id="s", state=state, tools=tools, limits=Limits())
+        last = await runner.until_done()
+        await engine.close()
+    assert (state.status, last) == ("completed", tool_message("c", "echo: hello"))

@@ -25,7 +25,11 @@ def _nothing_ran() -> Iterator[None]:
 
 
 def build(**settings: Any) -> ToolEngine:
-    tools = [{"name": "note", "parameters": TEXT}, {"name": "read"}, {"name": "plain", "parameters": TEXT}]
+    tools: list[dict[str, Any]] = [
+        {"name": "note", "parameters": TEXT},
+        {"name": "read"},
+        {"name": "plain", "parameters": TEXT},
+    ]
     tools[2]["parameters"] = {"type": "object", "properties": {"text": {"type": "string"}}}
     configuration = ToolsConfiguration.model_validate(
         {
@@ -102,7 +106,7 @@ async def test_a_call_that_failed_may_fail_again() -> None:
 
 async def test_a_call_that_did_not_fail_and_does_so_now_leaves_no_session() -> None:
     engine = build()
-    with pytest.raises(ToolFailed, match="n::note cannot be run again for the turns that are kept: .*fail: now"):
+    with pytest.raises(ToolFailed, match=r"n::note cannot be run again for the turns that are kept: .*fail: now"):
         await engine.setup("s", initial_state={"history": [entry("note", text="fail: now")]})
     assert await engine.get_session_state("s") is None
 

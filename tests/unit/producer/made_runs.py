@@ -36,7 +36,8 @@ tools:
       namespace: w
       engine: here
       tools:
-        - {name: add, parameters: {type: object, properties: {a: {type: integer}, b: {type: integer}}, required: [a, b]}}
+        - name: add
+          parameters: {type: object, properties: {a: {type: integer}, b: {type: integer}}, required: [a, b]}
         - {name: echo, parameters: {type: object, properties: {text: {type: string}}}}
         - {name: fail, parameters: {type: object, properties: {reason: {type: string}}}}
         - name: hand_over
@@ -49,7 +50,9 @@ tools:
 class MadeRun:
     """One run in a folder."""
 
-    def __init__(self, folder: Path, recipe: str = RECIPE, jobs: Sequence[Mapping[str, Any]] = ({"prompt": "hi"},)) -> None:
+    def __init__(
+        self, folder: Path, recipe: str = RECIPE, jobs: Sequence[Mapping[str, Any]] = ({"prompt": "hi"},)
+    ) -> None:
         path = folder / "recipe.yaml"
         path.write_text(recipe)
         (folder / "jobs.jsonl").write_bytes(b"".join(orjson.dumps(job) + b"\n" for job in jobs))
@@ -68,28 +71,26 @@ class MadeRun:
     ) -> JSONObject:
         """Play one job to its end, and store the record with these changes."""
         state, roles = await self._played(script(*lines), script(*user_says), index, answers or {})
-        user = {"simulated_user": {key: state.user[key] for key in ("persona", "turns") if key in state.user}}
-        record = Record(
-            **{
-                "run_id": "r1",
-                "job_id": f"job-{index}",
-                "index": index,
-                "attempt": 1,
-                "status": "ok" if state.status == COMPLETED else "failed",
-                "messages": state.messages,
-                "tools": roles.assistant.native,
-                "tool_results": state.tool_results,
-                "input_tokens": state.input_tokens,
-                "output_tokens": state.output_tokens,
-                "model_calls": state.turns,
-                "tool_calls": state.tool_calls,
-                "model": "first",
-                "error": state.error,
-                "seed": self.seed(index),
-                "metadata": user if state.user else {},
-            }
-            | changes
-        )
+        user = {"simulated_user": state.user}
+        fields: JSONObject = {
+            "run_id": "r1",
+            "job_id": f"job-{index}",
+            "index": index,
+            "attempt": 1,
+            "status": "ok" if state.status == COMPLETED else "failed",
+            "messages": state.messages,
+            "tools": roles.assistant.native,
+            "tool_results": state.tool_results,
+            "input_tokens": state.input_tokens,
+            "output_tokens": state.output_tokens,
+            "model_calls": state.turns,
+            "tool_calls": state.tool_calls,
+            "model": "first",
+            "error": state.error,
+            "seed": self.seed(index),
+            "metadata": user if state.user else {},
+        }
+        record = Record(**(fields | changes))
         put_shard(self.found.store, [record], run_id="r1", sequence=self.shards)
         self.shards += 1
         return self.stored(record)
@@ -116,7 +117,7 @@ class MadeRun:
         engine = build_engine(recipe.tools, checked.registry, speak_for=no_speak)
         await engine.setup(SESSION)
         while True:
-            user = settings and SimulatedUser(user_model, settings, "brief", "", 0, "c", engine, SESSION)
+            user = SimulatedUser(user_model, settings, "brief", "", 0, "c", engine, SESSION) if settings else None
             runner = ToolRunner(
                 model=model, engine=engine, session_id=SESSION, state=state, tools=roles.assistant,
                 limits=recipe.loop_limits(line.max_turns), simulated_user=user,

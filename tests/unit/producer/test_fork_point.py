@@ -98,9 +98,23 @@ def test_a_reply_that_was_paused_is_asked_on() -> None:
     assert "finish_reason" not in forked_line(record(spoken), LINE, turn=2, seed=1)["history"]
 
 
+def test_what_never_began_cannot_be_forked() -> None:
+    with pytest.raises(UsageInvalid, match="job mine has no conversation to go on with"):
+        forked_line(record([], seed=None), LINE, turn=0, seed=1)
+
+
+def test_calls_of_a_user_that_broke_off_before_it_spoke_are_kept() -> None:
+    spoken = [user("q"), made("a"), tool_message("a", "1")]
+    aside = {"after": 1, "results_before": 1, "messages": [], "entries": []}
+    parent = record(spoken, metadata={"simulated_user": {"turns": 0, "asides": [aside]}})
+    assert forked_line(parent, LINE, turn=1, seed=1)["history"]["user"]["asides"] == [aside]
+
+
 def test_the_simulated_user_is_who_it_was_at_that_turn() -> None:
     spoken = [user("q"), assistant("a1"), user("u1"), assistant("a2"), user("u2"), assistant("a3")]
-    asides = [{"after": after, "results_before": 0, "messages": [], "entries": []} for after in (2, 4)]
+    asides: list[dict[str, Any]] = [
+        {"after": after, "results_before": 0, "messages": [], "entries": []} for after in (2, 4)
+    ]
     known = {"persona": "brief", "turns": 2, "model_calls": 5, "input_tokens": 9, "output_tokens": 9, "asides": asides}
     parent = record(spoken, metadata={"simulated_user": known})
     kept = [forked_line(parent, LINE, turn=turn, seed=1)["history"]["user"] for turn in (0, 1, 2)]

@@ -27,7 +27,9 @@ def test_events_for_people_are_lines_on_stderr_that_cannot_steer_the_terminal(
     assert "run='r1' jobs=3" in err
 
 
-def test_sec_s18_events_in_a_file_are_one_json_object_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sec_s18_events_in_a_file_are_one_json_object_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "logs" / "feeder.log"
     log_to_file(path)
     log = structlog.get_logger("x")

@@ -9,6 +9,7 @@ import pytest
 
 from conversations.messages import assistant
 from engines.tool import ToolResult
+from producer.fork_point import forked_line
 from producer.replay_differences import Difference, differences
 from producer.replaying import Replaying
 from producer.stored_lines import StoredLines
@@ -43,7 +44,11 @@ CONVERSATIONS: dict[str, tuple[Line, ...]] = {
     "too many calls": (calls(*((str(n), "w__echo", {"text": str(n)}) for n in range(5))), assistant("done")),
     "a tool that takes control": (calls(("h", "w__hand_over", {"topic": "tea"})),),
     "a conflict": (calls(("h", "w__hand_over", {"topic": "tea"}), ADD), assistant("done")),
-    "call ids that are missing or repeated": (calls(ADD, ("", "w__echo", {"text": "y"})), calls(ADD), assistant("done")),
+    "call ids that are missing or repeated": (
+        calls(ADD, ("", "w__echo", {"text": "y"})),
+        calls(ADD),
+        assistant("done"),
+    ),
     "too many turns": tuple(calls((str(n), "w__echo", {"text": str(n)})) for n in range(5)),
     "a refusal": (reply(assistant("no") | {"refusal": "no"}, "stop"),),
     "a filtered reply": (reply(assistant("n"), "content_filter"),),
@@ -61,7 +66,7 @@ async def test_a_recorded_conversation_comes_out_the_same(tmp_path: Path, lines:
 
 
 async def test_the_jobs_own_words_and_choices_come_out_the_same(tmp_path: Path) -> None:
-    jobs = [
+    jobs: list[dict[str, Any]] = [
         {"messages": [{"role": "user", "content": "q"}, calls(ADD), {"role": "user", "content": "again"}]},
         {"prompt": "hi {{ name }}", "variables": {"name": "Bo"}, "tools": ["w::echo"], "tool_choice": "w::echo"},
         {"prompt": "hi", "disabled_tools": ["w::add"], "max_turns": 1, "seed": 3},
@@ -75,7 +80,11 @@ async def test_the_jobs_own_words_and_choices_come_out_the_same(tmp_path: Path) 
 async def test_s4_answers_from_outside_come_from_the_record(tmp_path: Path) -> None:
     recipe = RECIPE + "  permissions: {confirm: ['w::echo']}\n"
     made = MadeRun(tmp_path, recipe)
-    lines = (calls(ADD, ECHO, ("e2", "w__echo", {"text": "x"})), calls(("e3", "w__echo", {"text": "z"})), assistant("done"))
+    lines = (
+        calls(ADD, ECHO, ("e2", "w__echo", {"text": "x"})),
+        calls(("e3", "w__echo", {"text": "z"})),
+        assistant("done"),
+    )
     answers = {"e": ToolResult("e", "w::echo", "yes"), "e3": ToolResult("e3", "w::echo", error="too late")}
     record = await made.play(*lines, answers=answers)
     assert [entry["call_id"] for entry in record["tool_results"]] == ["a", "e", "e2", "e3"]
@@ -120,6 +129,7 @@ def changed(path: str, value: Any) -> Callable[[dict[str, Any]], None]:
         (changed("tool_results.0.name", "w::echo"), "end"),
         (changed("tool_results.0.metadata", {"not_run": True}), "end"),
         (changed("status", "failed"), "end"),
+        (lambda record: record["messages"].append({"role": "user", "content": "more"}), "messages[5]"),
         (changed("messages.4.tool_calls", [{"id": "z", "type": "function", "function": {"name": "w__add"}}]), "end"),
     ],
 )
@@ -169,14 +179,53 @@ async def test_what_ended_a_conversation_from_outside_does_not_happen_again(
 async def test_a_rejected_conversation_is_one_that_ended(tmp_path: Path) -> None:
     made = MadeRun(tmp_path)
     error = {"type": "rejected:length", "message": "too short"}
-    record = await made.play(assistant("done"), status="failed", error=error)
+    record = await made.play(calls(ADD), assistant("done"), status="failed", error=error)
+    assert await replayed(made, record) == []
+    cut = record | {"messages": record["messages"][:-1]}
+    assert [difference.at for difference in await replayed(made, cut)] == ["end"]
+
+
+async def test_a_result_that_the_policy_gives_is_compared(tmp_path: Path) -> None:
+    made = MadeRun(tmp_path)
+    record = await made.play(calls(("u", "w__nope", {})), assistant("done"))
+    record["tool_results"][0]["error_type"] = "limit"
+    (difference,) = await replayed(made, record)
+    assert difference == Difference("tool_results.u.error_type", "limit", "unknown_tool")
+
+
+USER = "max_tool_calls: 3, user: {persona: brief, max_user_turns: 3}"
+
+
+async def test_a_fork_is_replayed_from_where_it_began(tmp_path: Path) -> None:
+    recipe = RECIPE.replace("max_tool_calls: 3", USER)
+    made = MadeRun(tmp_path, recipe)
+    record = await made.play(
+        calls(ADD), assistant("3"), assistant("4"), user_says=(assistant("and Oslo?"), assistant("###STOP###"))
+    )
+    line = forked_line(record, StoredLines(made.found).of(0), turn=2, seed=1)
+    assert [message["role"] for message in line["messages"]][-2:] == ["assistant", "user"]
+    (tmp_path / "fork").mkdir()
+    fork = MadeRun(tmp_path / "fork", recipe, jobs=[line])
+    forked = await fork.play(
+        calls(ECHO), assistant("5"), assistant("6"), user_says=(assistant("sure?"), assistant("###STOP###"))
+    )
+    assert forked["metadata"]["simulated_user"]["turns"] == 2
+    assert await replayed(fork, forked) == []
+
+
+async def test_tokens_of_the_simulated_user_run_out_again(tmp_path: Path) -> None:
+    recipe = RECIPE.replace("max_tool_calls: 3", USER) + "limits: {max_total_tokens: 40}\n"
+    made = MadeRun(tmp_path, recipe)
+    record = await made.play(assistant("3"), calls(ADD), user_says=(assistant("and Oslo?"),))
+    assert record["error"]["type"] == "budget"
     assert await replayed(made, record) == []
 
 
 async def test_measured_figures_are_no_difference(tmp_path: Path) -> None:
     made = MadeRun(tmp_path)
-    record = await made.play(calls(ADD), assistant("done"))
-    record["tool_results"][0]["metadata"]["debug"] = {"seconds": 0.25}
+    record = await made.play(calls(ADD, ("u", "w__nope", {})), assistant("done"))
+    for entry in record["tool_results"]:
+        entry["metadata"]["debug"] = {"seconds": 0.25}
     assert await replayed(made, record) == []
 
 

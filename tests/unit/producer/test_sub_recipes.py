@@ -154,10 +154,17 @@ def test_what_no_call_could_fill_in_or_answer_is_refused(
     assert said in refused(recipe(tmp_path, "outer", "inner", entry=entry))
 
 
-def test_a_sub_agent_with_tools_that_wait_for_somebody_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("written", "instead"),
+    [
+        ("namespaces: {}", "namespaces: {library: {tools: {find: {confirm: true}}}}"),
+        ("namespaces: {}", "namespaces: {library: {tools: {find: {external: true}}}}"),
+        ("engine: simulated", "engine: external"),
+    ],
+)
+def test_a_sub_agent_with_tools_that_wait_for_somebody_is_refused(tmp_path: Path, written: str, instead: str) -> None:
     inner = recipe(tmp_path, "inner")
-    text = inner.read_text()
-    inner.write_text(text.replace("namespaces: {}", "namespaces: {library: {tools: {find: {confirm: true}}}}"))
+    inner.write_text(inner.read_text().replace(written, instead))
     said = refused(recipe(tmp_path, "outer", "inner"))
     assert "a sub-agent cannot wait for somebody outside" in said
     assert "library::find" in said

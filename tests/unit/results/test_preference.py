@@ -54,6 +54,15 @@ def test_equal_continuations_and_equal_ranks_are_no_pair() -> None:
     assert pairs(forked(0, "good"), forked(1, "bad", **rejected()), forked(2, "bad", **rejected())) == [("good", "bad")]
 
 
+def test_the_same_calls_under_other_ids_are_no_pair() -> None:
+    def calling(call_id: str) -> list[dict[str, Any]]:
+        call = {"id": call_id, "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        answer = {"role": "tool", "tool_call_id": call_id, "content": "1"}
+        return [*PROMPT, {"role": "assistant", "content": None, "tool_calls": [call]}, answer]
+
+    assert pairs(forked(0, "", messages=calling("a")), forked(1, "", messages=calling("b"), **rejected())) == []
+
+
 def test_what_failed_for_reasons_of_others_says_nothing_of_the_model() -> None:
     away = {"status": "failed", "error": {"type": "model_unavailable", "message": "away"}}
     endless = {"status": "failed", "error": {"type": "max_turns", "message": "no final answer"}}

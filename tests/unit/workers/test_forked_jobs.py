@@ -86,6 +86,16 @@ async def test_a_fork_counts_what_it_used_itself(benches: Benches) -> None:
     assert (snapshot.model_calls, snapshot.tool_calls) == (2, 1)
 
 
+async def test_what_sub_agents_used_before_the_fork_is_the_parents(benches: Benches) -> None:
+    record = await parent(benches)
+    usage = {"input_tokens": 5, "output_tokens": 5, "model_calls": 1, "tool_calls": 0}
+    line = fork(record, 1)
+    line["history"]["tool_results"][0]["metadata"] = {"sub_agent": usage}
+    async with benches.bench(RECIPE, [line]) as bench:
+        await played(bench, assistant("x"))
+        assert "sub_agents" not in bench.records()[-1]["metadata"]
+
+
 async def test_s10_the_turns_before_the_fork_count_against_the_limit(benches: Benches) -> None:
     record = await parent(benches)
     async with benches.bench(RECIPE, [fork(record, 3)]) as bench:
@@ -144,3 +154,41 @@ async def test_a_kept_call_that_cannot_be_made_again_fails_the_fork_with_a_reaso
         forked = bench.records()[-1]
     assert "n::note cannot be run again for the turns that are kept" in forked["error"]["message"]
     assert forked["messages"] == line["messages"]
+
+
+USER_RECIPE = RECIPE.replace(
+    "max_turns: 4}",
+    "max_turns: 9, user: {personas: [calm, curt, kind], max_user_turns: 2, tools: ['n::note']}}",
+)
+
+
+async def test_a_simulated_user_stays_who_it_was_and_knows_what_it_did(benches: Benches) -> None:
+    said: tuple[Line, ...] = (calls(("u1", "n__note", {"text": "mine"})), assistant("and then?"), assistant("and now?"))
+    async with benches.bench(USER_RECIPE, [JOB]) as bench:
+        await put(bench, user_model=script(*said))
+        await played(bench, READ, assistant("first"), assistant("second"), assistant("third"))
+        (record,) = bench.records()
+    known = record["metadata"]["simulated_user"]
+    assert (known["turns"], len(known["asides"])) == (2, 1)
+    benches.folder /= "forks"
+    benches.folder.mkdir()
+    notebook_functions.RUNS.clear()
+    line = fork(record, 3)
+    assert line["messages"][-1] == {"role": "user", "content": "and now?"}
+    early, late = fork(record, 2), line
+    async with benches.bench(USER_RECIPE, [early, late]) as bench:
+        user = script(assistant("well?"))
+        await put(bench, user_model=user)
+        model = script(READ_AGAIN, assistant("second again"), assistant("last"))
+        await put(bench, model=model, user_model=user)
+        assert await bench.execute(0) == "ok"
+        assert not user.script, "it had one turn left"
+        await put(bench, model=script(assistant("third again")), user_model=script())
+        assert await bench.execute(1) == "ok", "it had none left"
+        first, second = bench.records()[-2:]
+    assert {each["metadata"]["simulated_user"]["persona"] for each in (first, second)} == {known["persona"]}
+    assert first["tool_results"][-1]["result"] == ["mine"], "what the user wrote is in the session"
+    assert [each["metadata"]["simulated_user"]["turns"] for each in (first, second)] == [2, 2]
+
+
+READ_AGAIN = calls(("c9", "n__read", {}))

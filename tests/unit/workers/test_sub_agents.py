@@ -2,12 +2,13 @@
 
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.unit.workers.conftest import Bench, Benches
-from tests.unit.workers.test_execute import equipment_of
+from tests.unit.workers.test_execute import Around, equipment_of
 
 RESEARCHER = """
 model: {provider: offline, model: nested, offline: {turns: 3}}
@@ -162,3 +163,23 @@ async def noted_sessions(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> tuple
     monkeypatch.setattr(agent.engine, "setup", noted_setup)
     monkeypatch.setattr(agent.engine, "teardown", noted_teardown)
     return opened, closed
+
+
+async def test_a_lost_claim_stops_a_sub_agent_before_its_next_call(benches: Benches) -> None:
+    write(benches, researcher=RESEARCHER)
+    async with benches.bench(RECIPE, [JOB]) as bench:
+        outer: Any = (await equipment_of(bench)).engine
+        (key,) = outer._engines["agents"]._agents
+        agent = outer._engines["agents"]._agents[key]
+        asked = 0
+
+        async def lose_the_claim() -> None:
+            nonlocal asked
+            asked += 1
+            (lease,) = bench.worker.heartbeat.leases["run"].values()
+            lease.taken_away = True
+
+        outer._engines["agents"]._agents[key] = replace(agent, model=Around(agent.model, lose_the_claim))
+        assert await bench.execute() == "lost"
+    assert asked == 1
+    assert bench.records() == []

@@ -229,7 +229,9 @@ async def test_f18_each_status_has_its_type(
     assert "model 'm' at http://127.0.0.1:" in error.message
 
 
-async def test_sec_s7_redirects_are_not_followed(server: ScriptedServer, connect: Connect, question: ModelRequest) -> None:
+async def test_sec_s7_redirects_are_not_followed(
+    server: ScriptedServer, connect: Connect, question: ModelRequest
+) -> None:
     server.answers = [http(307, b"", f"Location: {server.base_url}/again")]
 
     assert "redirects are not followed" in (await failure(await connect(api_key=SECRET), question)).message

@@ -1,6 +1,7 @@
 """Calls to an agent on the SDK's own server."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -79,6 +80,7 @@ async def test_an_agents_answer_is_its_text_or_its_data(said: str, result: Any) 
     async with a2a_server() as agency, engine_of(block(agency)) as engine:
         answered = await call(engine, said)
         assert (answered.error, answered.result) == (None, result)
+        assert json.dumps(answered.result, sort_keys=True) == json.dumps(result, sort_keys=True)  # 3, and not 3.0
 
 
 @pytest.mark.parametrize(
@@ -99,6 +101,7 @@ async def test_an_agent_remembers_the_conversation_of_a_stateful_namespace_alone
         async with engine_of(block(agency)) as engine:
             await call(engine, "one")
             await call(engine, "two")
+            assert await engine.get_session_scratch("s") == {}
         first, second = (context for _, context, _ in agency.heard)
         assert first != second
         async with engine_of(block(agency, namespaces={"agents": {"stateful": True}})) as engine:
@@ -248,7 +251,7 @@ async def test_data_goes_with_the_message() -> None:
     ("reply", "error_type", "said"),
     [
         (Reply({}, 500), ErrorType.network, "the agent answered with HTTP 500"),
-        (Reply(b"<html>"), ErrorType.network, "JSON Decode Error"),
+        (Reply(b"<html>"), ErrorType.unparseable_result, "JSON Decode Error"),
         (Reply([1]), ErrorType.unparseable_result, "the agent's answer cannot be read"),
         (Reply({"jsonrpc": "2.0", "id": 1}), ErrorType.unparseable_result, "the agent's answer cannot be read"),
         (Reply({"jsonrpc": "2.0", "id": 1, "result": {}}), ErrorType.unparseable_result, "neither task nor message"),

@@ -44,6 +44,7 @@ class Agency(AgentExecutor):
     released: asyncio.Event = field(default_factory=asyncio.Event)
     began: asyncio.Event = field(default_factory=asyncio.Event)
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+    cards_read: int = 0
     secret: str | None = None
     card: AgentCard = field(default_factory=AgentCard)
     url: str = ""
@@ -116,6 +117,8 @@ class Doorkeeper:
         said = Request(scope).headers.get("authorization")
         if scope["method"] == "POST":
             self.agency.authorizations.append(said)
+        else:
+            self.agency.cards_read += 1
         if self.agency.secret is not None and said != f"Bearer {self.agency.secret}":
             await Response("who are you?", status_code=401)(scope, receive, send)
             return

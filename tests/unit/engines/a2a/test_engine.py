@@ -203,6 +203,7 @@ async def test_calls_of_a_batch_run_beside_each_other_where_nothing_is_remembere
             await asyncio.sleep(0.005)
         agency.released.set()
         assert [result.result for result in await waiting] == ["at last", "echo: hello"]
+        assert agency.cards_read == 1 + 1  # when the tools were listed, and for both calls
 
 
 async def test_credentials_without_an_agent_are_an_error_of_the_configuration() -> None:

@@ -22,9 +22,9 @@ from conversations.runner import ToolRunner
 from conversations.selection import ToolSelection
 from conversations.state import State
 from engines.engine import ToolEngine
-from engines.function_schemas import tool_of
-from engines.local import LocalEngine
-from engines.local_functions import bound
+from engines.local.engine import LocalEngine
+from engines.local.functions import bound
+from engines.local.schemas import tool_of
 from engines.multi import MultiToolEngine
 from engines.tool import DEFAULT_NAMESPACE, Tool
 from engines.toolset import Toolset

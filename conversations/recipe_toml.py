@@ -7,7 +7,7 @@ from typing import Any
 from conversations.errors import RecipeInvalid
 from conversations.places import Place
 from conversations.recipe_source import Position, RecipeSource, plain_scalar
-from engines.toml_text import parsed_toml
+from engines.loaders.toml_text import parsed_toml
 
 _TABLE = re.compile(r"\s*(?P<many>\[)?\[(?P<key>[^\[\]]+)\]")
 _PART = r"(?:\"[^\"]*+\"|'[^']*+'|[A-Za-z0-9_\-]++)"

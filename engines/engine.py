@@ -5,17 +5,17 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from engines.answering import Answering
-from engines.attempt import Pause, paused
-from engines.effects import Effects
-from engines.faults import ErrorCategory, faulty_result
+from engines.calling.answering import Answering
+from engines.calling.attempt import Pause, paused
+from engines.calling.effects import Effects
+from engines.calling.faults import ErrorCategory, faulty_result
+from engines.calling.lanes import carried_out
+from engines.calling.prepared import PreparedTools
+from engines.calling.result_cache import SharedCache, caches_of
+from engines.calling.simulation import Simulation
 from engines.history import History
-from engines.lanes import carried_out
 from engines.plain import JSONObject
-from engines.prepared import PreparedTools
-from engines.result_cache import SharedCache, caches_of
 from engines.session import ActiveSessions, Session
-from engines.simulation import Simulation
 from engines.tool import Tool, ToolCall, ToolResult
 from engines.toolset import Toolset
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
+from engines.calling.faults import ErrorCategory
+from engines.calling.result_cache import SharedCache
 from engines.converse import ConverseFor
 from engines.errors import ConfigurationInvalid, Place
-from engines.faults import ErrorCategory
 from engines.nearest import listed
 from engines.plain import JSONObject, canonical
 from engines.registry import ToolRegistry
-from engines.result_cache import SharedCache
 from engines.speak import SpeakFor
 from engines.toolset import Toolset
 

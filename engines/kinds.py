@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from engines.a2a.engine import A2AToolEngine
 from engines.engine import ToolEngine
 from engines.kind_settings import EngineParts
-from engines.lm import LMToolEngine
-from engines.local import LocalEngine
+from engines.lm.engine import LMToolEngine
+from engines.local.engine import LocalEngine
 from engines.mcp.engine import McpToolEngine
 from engines.multi import MultiToolEngine
 from engines.recipes.engine import RecipeToolEngine

@@ -17,8 +17,8 @@ from engines.errors import (
     SettingsInvalid,
     UnknownEngine,
 )
-from engines.gathering import Gathering
 from engines.loaders.entries import PinRecipe, Resolve, Surroundings, as_written, no_recipes
+from engines.loaders.gathering import Gathering
 from engines.loaders.kinds import LOADER_KINDS, Loader
 from engines.nearest import hint
 from engines.plain import JSONObject, copied

@@ -9,11 +9,11 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from engines.batch import Batch
+from engines.calling.faults import NEEDING_THE_TOOL, drawn_fault, faulty_result
 from engines.chance import derive_seed
 from engines.checked import checked
 from engines.engine import ToolEngine
 from engines.errors import ConfigurationInvalid, SessionStateInvalid
-from engines.faults import NEEDING_THE_TOOL, drawn_fault, faulty_result
 from engines.history import DENIED
 from engines.kind_settings import EngineParts, EngineSettings
 from engines.nearest import hint, listed

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from engines.calling.matching import best_match
+from engines.calling.prepared import PreparedTool
 from engines.configuration import PermissionRule, PermissionSettings
 from engines.errors import ConfigurationInvalid, InvalidTool, Place
-from engines.matching import best_match
 from engines.name_patterns import EVERY_TOOL
 from engines.plain import JSONObject
-from engines.prepared import PreparedTool
 from engines.registry import ToolRegistry
 from engines.schemas import Validator, checked_schema, compiled
 from engines.tool import ToolCall

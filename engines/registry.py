@@ -6,8 +6,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from engines.calling.matching import best_match
 from engines.errors import DuplicateTool, InvalidTool
-from engines.matching import best_match
 from engines.name_patterns import KnownNames
 from engines.nearest import hint
 from engines.plain import JSONObject

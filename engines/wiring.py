@@ -3,6 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from engines.calling.prepared import is_read_only
+from engines.calling.result_cache import SharedCache
+from engines.calling.simulation import LIVE, REFUSE, stand_in_named_by
 from engines.configuration import ToolsConfiguration
 from engines.converse import ConverseFor
 from engines.engine import ToolEngine
@@ -13,10 +16,7 @@ from engines.multi import MultiToolEngine
 from engines.nearest import hint, listed
 from engines.permissions import Permissions
 from engines.plain import JSONObject
-from engines.prepared import is_read_only
 from engines.registry import ToolRegistry
-from engines.result_cache import SharedCache
-from engines.simulation import LIVE, REFUSE, stand_in_named_by
 from engines.speak import SpeakFor
 from engines.toolset import EXTERNAL_ENGINE, Toolset
 

@@ -7,12 +7,12 @@ from typing import Any
 import orjson
 
 from conversations.recipe_files import recipe_from_json
+from engines.calling.matching import best_match
+from engines.calling.shortening import cut, shortened
 from engines.loading import load_registry
-from engines.matching import best_match
 from engines.plain import as_json
 from engines.registry import ToolRegistry
 from engines.schemas import compiled, problems
-from engines.shortening import cut, shortened
 from engines.tool import INFERRED_OUTPUT, Tool
 from jobs.paused import PendingCall
 from jobs.run import read_recipe

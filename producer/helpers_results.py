@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from engines.shortening import cut
+from engines.calling.shortening import cut
 from jobs.paused import PendingCall
 from producer.external_calls import WaitingCall
 

@@ -22,7 +22,7 @@ from engines.a2a.answers import UNDER_WAY, Told, told_by, told_by_task
 from engines.a2a.card import CardUnusable, digest_of, fetched_card
 from engines.a2a.settings import ANSWER_SECONDS, DIGEST, SKILL
 from engines.a2a.transport import OriginTransport
-from engines.attempt import Pause, paused
+from engines.calling.attempt import Pause, paused
 from engines.errors import ToolFailed
 from engines.mcp.text import printable
 from engines.network.connection import ConnectionSettings

@@ -11,8 +11,8 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
 from engines.errors import InvalidTool
+from engines.loaders.toml_text import parsed_toml
 from engines.plain import JSONObject
-from engines.toml_text import parsed_toml
 
 MAX_BYTES = 16 << 20
 MAX_EXPANDED_NODES = 2_000_000

@@ -11,11 +11,11 @@ from typing import Any
 from pydantic import Field
 
 from engines.checked import checked
-from engines.declared import declaration_of
 from engines.errors import ConfigurationInvalid, InvalidTool
-from engines.function_schemas import tool_of
 from engines.loaders.entries import Entry, Surroundings
-from engines.local_functions import function_named, imported
+from engines.local.declared import declaration_of
+from engines.local.functions import function_named, imported
+from engines.local.schemas import tool_of
 from engines.nearest import hint
 from engines.plain import JSONObject
 from engines.tool import DEFAULT_NAMESPACE, Tool

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Iterable
 
+from engines.calling.result_cache import CACHED
 from engines.history import EXTERNAL, INJECTED, HistoryEntry
-from engines.result_cache import CACHED
 from engines.tool import ErrorType, ToolCall
 
 # Turned away before the server was asked. (A call that timed out was asked for, and may have done its work.)

@@ -10,8 +10,8 @@ from engines.converse import Brief, Converse, Conversed
 from engines.engine import ToolEngine
 from engines.errors import ConfigurationInvalid
 from engines.kind_settings import EngineParts, EngineSettings
-from engines.lm_output import Accepted, Rejected, judged
-from engines.lm_prompt import response_format_for
+from engines.lm.output import Accepted, Rejected, judged
+from engines.lm.prompt import response_format_for
 from engines.plain import JSONObject
 from engines.recipes.sub_agent import SUB_AGENT, SubAgent, stateful_namespaces
 from engines.session import Session

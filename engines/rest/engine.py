@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, Self
 
+from engines.calling.prepared import PreparedTools
 from engines.checked import checked
 from engines.engine import ToolEngine
 from engines.errors import ConfigurationInvalid, InvalidTool, SessionLost, ToolFailed
@@ -17,7 +18,6 @@ from engines.nearest import hint
 from engines.network.failures import NetworkFailure
 from engines.network.origins import OriginInvalid
 from engines.plain import canonical
-from engines.prepared import PreparedTools
 from engines.rest.answer import raise_failed, value_or_failure
 from engines.rest.backends import Backend, Backends
 from engines.rest.conversations import Conversations

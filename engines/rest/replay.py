@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from engines.faults import PARTIAL_RESULT
+from engines.calling.faults import PARTIAL_RESULT
 from engines.history import EXTERNAL, INJECTED, HistoryEntry
 from engines.tool import ErrorType, ToolCall
 

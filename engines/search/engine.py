@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from engines.calling.effects import Effects
+from engines.calling.faults import OUTAGE, RATE_LIMITED, ErrorCategory
 from engines.chance import derive_seed
-from engines.effects import Effects
 from engines.engine import ToolEngine
 from engines.errors import ToolFailed
-from engines.faults import OUTAGE, RATE_LIMITED, ErrorCategory
 from engines.plain import JSONObject
 from engines.search.searching import Query, Searcher, SearchSettings
 from engines.session import Session

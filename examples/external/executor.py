@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jobs.errors import BrokerUnreachable
-from producer.errors import DependencyUnreachable, UsageInvalid
+from producer.errors import DependencyUnreachable, NotPaused, UsageInvalid
 from producer.external import ExternalTools, PendingJob
 
 PATIENCE_SECONDS = 60.0
@@ -49,19 +49,23 @@ def answers_for(job: PendingJob) -> list[dict[str, Any]]:
 
 def answer(tools: ExternalTools, job: PendingJob) -> None:
     """Give a job its answers, and say what became of them."""
-    answers = tools.answer(job.index, answers_for(job))
+    try:
+        answers = tools.answer(job.index, answers_for(job))
+    except (NotPaused, BrokerUnreachable, DependencyUnreachable) as over:  # it is over, or the whole run is
+        _say(f"{job.job_id}: too late: {over}")
+        return
     for call in job.calls:
         _say(f"{job.job_id}: {call.name} {answers.calls[call.call_id]}")
 
 
 def answer_all(tools: ExternalTools) -> None:
-    """Answer what waits until the run is over; the job "late" is answered a second after its time."""
+    """Answer what waits until the run is over; the job "late" is answered when its time is just over."""
     held: list[tuple[float, PendingJob]] = []
     while not tools.is_finished:
         first = min((due for due, _ in held), default=None)
         for job in tools.wait(None if first is None else max(0.0, first - time.time())):
             if job.job_id == "late":
-                held.append((max(call.ends_at or 0.0 for call in job.calls) + 1.0, job))
+                held.append((max(call.ends_at or 0.0 for call in job.calls) + 0.1, job))
             else:
                 answer(tools, job)
         for due, job in [each for each in held if each[0] <= time.time()]:

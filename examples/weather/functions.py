@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from engines.context import Context
+from engines.local.context import Context
 
 _CONDITIONS = ("clear", "a few clouds", "overcast", "light rain", "showers", "fog", "thunder", "snow")
 _SNOW_MELTS_AT_CELSIUS = 3.0

@@ -16,7 +16,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class LedgerCache:
-    """What `engines.result_cache.SharedCache` asks for, in Redis: failures are misses.
+    """What `engines.calling.result_cache.SharedCache` asks for, in Redis: failures are misses.
 
     All values together take at most ``most_bytes`` of Redis; those that would expire first make room. After a failure
     nobody asks for ``rest_seconds``, so that a broker that hangs holds up no tool call.

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from engines.calling.faults import ErrorCategory
 from engines.converse import Brief, Conversed
 from engines.engine import ToolEngine
 from engines.errors import SessionStateInvalid, ToolFailed, TurnAborted
-from engines.faults import ErrorCategory
 from engines.kind_settings import EngineParts
-from engines.lm import LMToolEngine
-from engines.local import LocalEngine
+from engines.lm.engine import LMToolEngine
+from engines.local.engine import LocalEngine
 from engines.mcp.engine import McpToolEngine
 from engines.multi import MultiToolEngine
 from engines.recipes.engine import RecipeToolEngine
@@ -589,6 +589,19 @@ async def test_d64_a_state_continues_on_another_worker(subject: Subject) -> None
     second = subject.build()
     await subject.setup(engine=second, initial_state=state)
     assert await state_of(second) == state
+    one_more = [ToolCall("add", "w", {"text": "c"})]
+    assert await second.execute("s", one_more) == await subject.engine.execute("s", one_more)
+    assert await state_of(second) == await state_of(subject.engine)
+    await second.close()
+
+
+async def test_d11_a_fork_of_which_only_the_calls_are_known_comes_to_the_same_state(subject: Subject) -> None:
+    await subject.setup()
+    batch = [ToolCall("add", "w", {"text": text}) for text in ("a", "b")]
+    await subject.engine.execute("s", batch)
+    calls = json.loads(json.dumps((await state_of(subject.engine))["history"]))
+    second = subject.build()
+    await subject.setup(engine=second, initial_state={"history": calls})
     one_more = [ToolCall("add", "w", {"text": "c"})]
     assert await second.execute("s", one_more) == await subject.engine.execute("s", one_more)
     assert await state_of(second) == await state_of(subject.engine)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from pydantic import BaseModel, Field
 
-from engines.context import Context
+from engines.local.context import Context
 
 
 class Unit(enum.Enum):

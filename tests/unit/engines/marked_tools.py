@@ -1,6 +1,6 @@
 """A module whose tools are marked."""
 
-from engines.declared import tool
+from engines.local.declared import tool
 
 
 @tool

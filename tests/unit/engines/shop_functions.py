@@ -5,7 +5,7 @@ import sys
 import threading
 from typing import Any
 
-from engines.context import Context
+from engines.local.context import Context
 
 PRICE = 5
 

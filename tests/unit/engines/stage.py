@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from engines.context import Context
 from engines.errors import ToolFailed
+from engines.local.context import Context
 from engines.plain import JSONObject
 from engines.speak import Speak, Utterance
 from engines.tool import ErrorType, Tool

@@ -8,9 +8,9 @@ import pytest
 from pydantic import BaseModel
 from ruamel.yaml import YAML
 
-from engines import faults, lanes
+from engines.calling import faults, lanes
+from engines.calling.faults import ErrorCategory
 from engines.configuration import NamespaceSettings
-from engines.faults import ErrorCategory
 from engines.toolset import CacheSettings
 
 DOCS = Path(__file__).parents[3] / "docs" / "calls.md"

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from engines.effects import Effects
+from engines.calling.effects import Effects
+from engines.calling.faults import ErrorCategory
 from engines.engine import ToolEngine
 from engines.errors import ConfigurationInvalid, SessionStateInvalid, TurnAborted
-from engines.faults import ErrorCategory
 from engines.history import History
 from engines.kind_settings import EngineParts
-from engines.lm import LMToolEngine
+from engines.lm.engine import LMToolEngine
 from engines.multi import MultiToolEngine
 from engines.registry import ToolRegistry
 from engines.session import Session

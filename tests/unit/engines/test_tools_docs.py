@@ -10,11 +10,11 @@ from pydantic import BaseModel
 from ruamel.yaml import YAML
 
 from engines.configuration import PermissionSettings, ToolsConfiguration
-from engines.declared import tool
 from engines.loaders.ensembles import Defaults, EnsembleFile, InvokerFile
 from engines.loaders.entries import Entry
 from engines.loaders.python import PythonEntry
 from engines.loading import load_registry
+from engines.local.declared import tool
 from engines.permissions import Permissions
 from engines.registry import ToolRegistry
 from engines.tool import ToolCall

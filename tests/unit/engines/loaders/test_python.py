@@ -161,7 +161,7 @@ def test_what_is_wrong_is_named_with_its_place(entry: dict[str, Any], at: str, c
         ("def f(*a): ...", "its parameter 'a' cannot be given by name"),
         ("import socket\ndef f(a: socket.socket): ...", "annotate it with types that have a JSON form"),
         ("def f(a: 'Nowhere'): ...", "name 'Nowhere' is not defined"),
-        ("from engines.context import Context\ndef f(where: Context): ...", "is a Context; name it `context`"),
+        ("from engines.local.context import Context\ndef f(where: Context): ...", "is a Context; name it `context`"),
     ],
 )
 def test_a_function_that_cannot_be_a_tool_is_named(module: Path, code: str, cause: str) -> None:

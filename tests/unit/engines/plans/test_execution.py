@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from engines.kind_settings import EngineParts
-from engines.local import LocalEngine
+from engines.local.engine import LocalEngine
 from engines.plans.execution import PlanStopped, executed
 from engines.plans.validator import ValidPlan, tool_call_validator
 from engines.registry import ToolRegistry

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from engines.calling.prepared import is_idempotent, is_read_only
 from engines.errors import ConfigurationInvalid
 from engines.loaders.openapi.operations import operations_of
 from engines.loaders.openapi.references import Document
-from engines.prepared import is_idempotent, is_read_only
 from engines.tool import Tool
 
 ToolsOf = Callable[..., dict[str, Tool]]

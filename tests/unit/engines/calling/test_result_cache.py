@@ -7,11 +7,11 @@ from typing import Any
 import orjson
 import pytest
 
-from engines.effects import Effects
+from engines.calling.effects import Effects
+from engines.calling.faults import ErrorCategory
+from engines.calling.result_cache import LocalCache, ResultCache
 from engines.engine import ToolEngine
 from engines.errors import ConfigurationInvalid, SessionLost
-from engines.faults import ErrorCategory
-from engines.result_cache import LocalCache, ResultCache
 from engines.session import Session
 from engines.tool import ErrorType, Tool, ToolCall, ToolResult
 from engines.toolset import CacheSettings, ToolDefaults, Toolset
@@ -377,7 +377,7 @@ async def test_a_value_from_the_cluster_is_kept_for_the_rest_of_its_time_only() 
 
 
 async def test_a_cache_that_hangs_costs_a_moment_and_no_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engines.result_cache._SHARED_SECONDS", 0.01)
+    monkeypatch.setattr("engines.calling.result_cache._SHARED_SECONDS", 0.01)
     cluster = Cluster()
     cluster.hangs = True
     engine = await ready(Backend(toolset(shared=True), shared_cache=cluster))

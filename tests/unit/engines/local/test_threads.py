@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from engines.threads import Threads
+from engines.local.threads import Threads
 
 VARIABLE = contextvars.ContextVar("VARIABLE", default="unset")
 
@@ -75,7 +75,7 @@ async def test_a_cancelled_caller_is_free_at_once_and_the_thread_goes_on() -> No
 def test_a_function_that_hangs_does_not_keep_the_process() -> None:
     code = (
         "import asyncio, threading\n"
-        "from engines.threads import Threads\n"
+        "from engines.local.threads import Threads\n"
         "async def main():\n"
         "    hanging = asyncio.create_task(Threads(1, name='test').run(threading.Event().wait))\n"
         "    await asyncio.sleep(0)\n"

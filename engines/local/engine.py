@@ -8,21 +8,21 @@ from typing import Any, Self
 
 from pydantic import Field
 
-from engines.answering import Admitted
+from engines.calling.answering import Admitted
+from engines.calling.effects import Effects
+from engines.calling.faults import PARTIAL_RESULT
+from engines.calling.result_cache import CACHED
+from engines.calling.simulation import SIMULATED_BY
 from engines.checked import checked
-from engines.context import Context
-from engines.effects import Effects
 from engines.engine import ToolEngine
 from engines.errors import ToolFailed
-from engines.faults import PARTIAL_RESULT
 from engines.history import EXTERNAL, INJECTED, HistoryEntry
 from engines.kind_settings import EngineParts, EngineSettings
-from engines.local_functions import LocalFunction, function_named, imported, local_function
+from engines.local.context import Context
+from engines.local.functions import LocalFunction, function_named, imported, local_function
+from engines.local.threads import Threads
 from engines.plain import JSONObject
-from engines.result_cache import CACHED
 from engines.session import Session
-from engines.simulation import SIMULATED_BY
-from engines.threads import Threads
 from engines.tool import ErrorType, Tool, ToolCall
 from engines.toolset import ToolDefaults, Toolset
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from engines.answering import Admitted, Planned, Refused
+from engines.calling.answering import Admitted, Planned, Refused
 from engines.errors import TurnAborted
 from engines.history import INJECTED, HistoryEntry
 from engines.session import Session

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from engines.calling.faults import ErrorCategory
 from engines.engine import ToolEngine
-from engines.faults import ErrorCategory
 from engines.session import Session
 from engines.tool import ErrorType, Tool, ToolCall, ToolResult
 from engines.toolset import Toolset

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engines.schema_defaults import SchemaDefaults, has_defaults
+from engines.calling.schema_defaults import SchemaDefaults, has_defaults
 
 
 def with_defaults(schema: dict[str, Any], document: Any) -> Any:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engines.prepared import PreparedTool, is_idempotent, is_read_only, is_writer
+from engines.calling.prepared import PreparedTool, is_idempotent, is_read_only, is_writer
 from engines.tool import Tool
 from engines.toolset import CacheSettings, ToolDefaults, Toolset
 

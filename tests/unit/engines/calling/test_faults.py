@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from engines.faults import UNPARSEABLE_RESULT, ErrorCategory, drawn_fault, faulty_result, spoilt, stale_result
+from engines.calling.faults import UNPARSEABLE_RESULT, ErrorCategory, drawn_fault, faulty_result, spoilt, stale_result
 from engines.history import History, HistoryEntry
 from engines.plain import JSONObject
 from engines.tool import ErrorType, ToolCall, ToolResult

@@ -10,13 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
-from engines.context import Context
-from engines.declared import Declaration, declaration_of
-from engines.docstrings import Docstring, docstring_of
 from engines.errors import InvalidTool
+from engines.local.context import Context
+from engines.local.declared import Declaration, declaration_of
+from engines.local.docstrings import Docstring, docstring_of
+from engines.local.typed_dicts import without_typed_dicts
 from engines.plain import JSONObject
 from engines.tool import Tool
-from engines.typed_dicts import without_typed_dicts
 
 _PLAIN = frozenset({str, int, float, bool, type(None), object, inspect.Parameter.empty, list, dict})
 _CONTAINERS = frozenset({list, dict, Sequence, Mapping, Union, types.UnionType})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engines.docstrings import Docstring, docstring_of
+from engines.local.docstrings import Docstring, docstring_of
 
 EXPECTED = Docstring(
     "Finds a route.\n\nBy car only.", {"start": "Where it begins, in words.", "goal": "Where it ends."}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engines.effects import Effects
+from engines.calling.effects import Effects
 from engines.engine import ToolEngine
 from engines.errors import SessionLost, TurnAborted
 from engines.multi import MultiToolEngine

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from engines.context import Context
-from engines.conversions import Conversion, conversions_of
-from engines.declared import declaration_of
 from engines.errors import ConfigurationInvalid, Place, ToolFailed
+from engines.local.context import Context
+from engines.local.conversions import Conversion, conversions_of
+from engines.local.declared import declaration_of
 from engines.nearest import hint
 from engines.plain import JSONObject, copied
 from engines.tool import ErrorType, Tool
@@ -138,6 +138,6 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]
 
 def _is_context(parameter: inspect.Parameter, properties: Any) -> bool:
     """Whether `context` is ours: annotated so, or not annotated and not one of the tool's own parameters."""
-    if parameter.annotation in {Context, "Context", "context.Context", "engines.context.Context"}:
+    if parameter.annotation in {Context, "Context", "context.Context", "engines.local.context.Context"}:
         return True
     return parameter.annotation is inspect.Parameter.empty and "context" not in properties

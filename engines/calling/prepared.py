@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
-from engines.matching import best_match
+from engines.calling.matching import best_match
+from engines.calling.schema_defaults import SchemaDefaults, has_defaults
 from engines.plain import JSONObject
-from engines.schema_defaults import SchemaDefaults, has_defaults
 from engines.schemas import Validator, compiled, problems
 from engines.tool import Tool, ToolCall
 from engines.toolset import ToolDefaults, Toolset

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal, Required, TypedDict
 import pytest
 from pydantic import BaseModel, Field
 
-from engines.context import Context
-from engines.declared import tool
 from engines.errors import InvalidTool
-from engines.function_schemas import is_plain, tool_of
+from engines.local.context import Context
+from engines.local.declared import tool
+from engines.local.schemas import is_plain, tool_of
 from engines.schemas import compiled
 from engines.tool import Tool
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from engines.calling.faults import ErrorCategory
 from engines.engine import ToolEngine
 from engines.errors import ToolFailed
-from engines.faults import ErrorCategory
-from engines.lm import LMToolEngine
-from engines.lm_prompt import INSTRUCTION
+from engines.lm.engine import LMToolEngine
+from engines.lm.prompt import INSTRUCTION
 from engines.speak import Utterance
 from engines.tool import ErrorType, Tool, ToolCall, ToolResult
 from engines.toolset import Toolset

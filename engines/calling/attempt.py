@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 from time import perf_counter
 from typing import Any
 
+from engines.calling.prepared import PreparedTool
+from engines.calling.shortening import cut, shortened
 from engines.errors import SessionLost, ToolFailed
 from engines.plain import as_json
-from engines.prepared import PreparedTool
-from engines.shortening import cut, shortened
 from engines.tool import ErrorType, ToolCall, ToolResult
 
 Act = Callable[[], Awaitable[Any]]

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from engines.attempt import attempted, paused
+from engines.calling.attempt import attempted, paused
+from engines.calling.prepared import PreparedTool
 from engines.errors import SessionLost, ToolFailed
-from engines.prepared import PreparedTool
 from engines.tool import ErrorType, Tool, ToolCall, ToolResult
 from engines.toolset import ToolDefaults, Toolset
 

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 
 from engines.errors import ToolFailed
-from engines.function_schemas import hints_of, is_plain
+from engines.local.schemas import hints_of, is_plain
 from engines.tool import ErrorType
 
 Conversion = Callable[[Any], Any]

@@ -8,11 +8,11 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from engines.answering import Admitted, Answering
+from engines.calling.answering import Admitted, Answering
+from engines.calling.effects import Effects
+from engines.calling.prepared import PreparedTool
 from engines.chance import derive_seed
-from engines.effects import Effects
 from engines.history import History
-from engines.prepared import PreparedTool
 from engines.session import Session
 from engines.tool import ErrorType, Tool, ToolCall, ToolResult
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from engines.conversions import conversions_of
 from engines.errors import ToolFailed
+from engines.local.conversions import conversions_of
 from engines.tool import ErrorType
 
 

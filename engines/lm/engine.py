@@ -5,14 +5,14 @@ from typing import Any, Self
 
 from pydantic import Field
 
+from engines.calling.effects import Effects
 from engines.chance import derive_seed
 from engines.checked import checked
-from engines.effects import Effects
 from engines.engine import ToolEngine
 from engines.errors import ConfigurationInvalid, ToolFailed
 from engines.kind_settings import EngineParts, EngineSettings
-from engines.lm_output import NOT_VALID, Accepted, Rejected, judged
-from engines.lm_prompt import messages_for, response_format_for
+from engines.lm.output import NOT_VALID, Accepted, Rejected, judged
+from engines.lm.prompt import messages_for, response_format_for
 from engines.plain import JSONObject
 from engines.registry import ToolRegistry
 from engines.session import Session

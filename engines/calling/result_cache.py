@@ -8,9 +8,9 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
+from engines.calling.prepared import PreparedTool, PreparedTools
 from engines.errors import ConfigurationInvalid
 from engines.plain import JSONObject, canonical, compact
-from engines.prepared import PreparedTool, PreparedTools
 from engines.tool import ToolCall, ToolResult
 from engines.toolset import CacheSettings, Toolset
 

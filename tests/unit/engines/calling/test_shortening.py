@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engines.shortening import cut, shortened
+from engines.calling.shortening import cut, shortened
 
 
 def test_s14_what_fits_is_left_alone() -> None:

@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from engines.attempt import Pause, attempted
-from engines.faults import PARTIAL_RESULT, STALE_RESULT, ErrorCategory, drawn_fault, spoilt, stale_result
+from engines.calling.attempt import Pause, attempted
+from engines.calling.faults import PARTIAL_RESULT, STALE_RESULT, ErrorCategory, drawn_fault, spoilt, stale_result
+from engines.calling.prepared import PreparedTool, PreparedTools, is_writer
+from engines.calling.result_cache import ResultCache
 from engines.nearest import listed
-from engines.prepared import PreparedTool, PreparedTools, is_writer
-from engines.result_cache import ResultCache
 from engines.session import Session
 from engines.tool import ErrorType, Tool, ToolCall, ToolResult
 

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
+from engines.calling.effects import Effects
+from engines.calling.faults import ErrorCategory
+from engines.calling.prepared import PreparedTool
+from engines.calling.simulation import Way, way_of
 from engines.configuration import ToolsConfiguration
-from engines.effects import Effects
 from engines.engine import ToolEngine
 from engines.errors import ConfigurationInvalid
-from engines.faults import ErrorCategory
 from engines.kind_settings import EngineParts
 from engines.kinds import ENGINE_KINDS
-from engines.lm import LMToolEngine
+from engines.lm.engine import LMToolEngine
 from engines.loading import load_registry
-from engines.prepared import PreparedTool
 from engines.session import Session
-from engines.simulation import Way, way_of
 from engines.tool import ErrorType, Tool, ToolCall
 from engines.toolset import Toolset
 from engines.wiring import build_engine

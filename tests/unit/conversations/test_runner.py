@@ -15,8 +15,8 @@ from conversations.runner import ToolRunner
 from conversations.selection import ToolSelection
 from conversations.state import State
 from engines.engine import ToolEngine
-from engines.local import LocalEngine
-from engines.local_functions import LocalFunction, bound
+from engines.local.engine import LocalEngine
+from engines.local.functions import LocalFunction, bound
 from engines.tool import ErrorType, Tool, ToolCall, ToolResult
 from engines.toolset import Toolset
 from tests.support import counting_tools

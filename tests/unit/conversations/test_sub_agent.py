@@ -22,7 +22,7 @@ from engines.configuration import ToolsConfiguration
 from engines.converse import Brief, Conversed
 from engines.engine import ToolEngine
 from engines.errors import ToolFailed
-from engines.lm_prompt import response_format_for
+from engines.lm.prompt import response_format_for
 from engines.loading import load_registry
 from engines.tool import ErrorType, Tool
 from engines.wiring import build_engine

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engines.context import Context
+from engines.local.context import Context
 
 
 def get(context: Context, **arguments: Any) -> dict[str, Any]:

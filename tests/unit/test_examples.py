@@ -20,7 +20,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-@pytest.mark.parametrize(("example", "count"), [("weather", 50), ("bring_your_tools", 200)])
+@pytest.mark.parametrize(("example", "count"), [("weather", 50), ("bring_your_tools", 200), ("external", 5)])
 def test_every_line_is_a_job_with_an_id_of_its_own(checkout: Path, example: str, count: int) -> None:
     jobs = [JobLine.model_validate(line) for line in lines(checkout / "examples" / example / "jobs.jsonl")]
 

@@ -1,6 +1,7 @@
 """External calls in the ledger: a paused job holds nothing, and each of its calls takes one answer at most."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -39,9 +40,9 @@ async def answer(ledger: Ledger, *calls: str, index: int = 0, key: str = "key") 
 async def end_time(ledger: Ledger, index: int = 0) -> None:
     """The time of a job's calls is over."""
     redis = ledger.scripts.redis
-    for name in await redis.hkeys(f"{BASE}:awaited:{index}"):
-        if (await redis.hget(f"{BASE}:awaited:{index}", name)).startswith(b"?"):
-            await redis.hset(f"{BASE}:awaited:{index}", name, "?1")
+    calls: Any = await redis.hgetall(f"{BASE}:awaited:{index}")
+    for name in [name for name, value in calls.items() if value.startswith(b"?")]:
+        await redis.hset(f"{BASE}:awaited:{index}", name.decode(), "?1")
     await redis.zadd(f"{BASE}:deadlines", {str(index): 1})
 
 

@@ -1,6 +1,7 @@
 """The view for callers that speak in code: made of structured calls, and nothing a result says breaks it."""
 
 import ast
+from typing import Any
 
 from jobs.paused import PendingCall
 from producer.helpers_results import MOST_CHARS_IN_ALL, call_string, call_strings, helpers_result
@@ -31,7 +32,11 @@ def test_s7_no_argument_gets_out_of_its_string() -> None:
 
 def test_s8_two_calls_of_one_tool_get_their_own_results_in_call_order() -> None:
     calls = [call("a"), call("b"), call("c", "shop::price")]
-    results = {"b": {"result": "to b"}, "a": {"result": {"to": "a"}}, "c": {"error": "closed"}}
+    results: dict[str, dict[str, Any]] = {
+        "b": {"result": "to b"},
+        "a": {"result": {"to": "a"}},
+        "c": {"error": "closed"},
+    }
     assert helpers_result(calls, results) == (
         '<helpers_result>\nask: {"to":"a"}\nask: "to b"\nprice: ERROR: closed\n</helpers_result>'
     )

@@ -72,3 +72,19 @@ def test_the_table_shows_what_the_line_says() -> None:
     assert "my-run" in text
     assert "6 of 10" in text
     assert "1 min 5 s" in text
+
+
+def test_a_run_that_only_waits_for_answers_says_once_how_to_give_them() -> None:
+    told: list[str] = []
+    display = ProgressDisplay("r", is_live=False, clock=lambda: 0.0, tell=told.append, named="runs/r")
+    with display:
+        display.show(Snapshot("r", 3, in_flight=2, paused=1))
+        assert told == []
+        display.show(Snapshot("r", 3, ok=1, paused=2))
+        display.show(Snapshot("r", 3, ok=1, paused=2))
+    (line,) = told
+    assert line.startswith("2 jobs wait for answers from outside: parley pending runs/r lists them")
+
+
+def test_a_line_says_how_many_jobs_wait_for_answers() -> None:
+    assert "2 waiting for answers" in line_of(Snapshot("r", 3, ok=1, paused=2), Pace())

@@ -8,10 +8,11 @@ from typing import Any
 import orjson
 import pytest
 
-from conversations.models.offline import OfflineModel
 from jobs.errors import InputCorrupt
 from jobs.job import JobReference
 from jobs.ledger import Ledger
+from jobs.ledger.claims import Claim
+from jobs.ledger.externals import Externals
 from jobs.paused import new_answers_key, newest_paused, paused_key, read_paused, write_answers
 from producer.feeder import Feeder
 from producer.paused_jobs import restore_paused
@@ -84,7 +85,7 @@ async def speaking(bench: Bench, *lines: Line) -> ScriptedModel:
     return model
 
 
-async def answer(bench: Bench, index: int = 0, **results: Any) -> str:
+async def answer(bench: Bench, index: int = 0, /, **results: Any) -> str:
     """Answer calls, as a caller does: first the object, then the ledger."""
     key = new_answers_key(RUN, index, 1.0)
     entries = {name: result if "error" in result else {"result": result} for name, result in results.items()}
@@ -100,6 +101,22 @@ async def check_nothing_is_held(bench: Bench) -> None:
     assert not diary_functions.OPEN
     assert not await ledger.scripts.redis.keys(f"{BASE}:checkpoint:*")
     assert not await ledger.scripts.redis.keys(f"{BASE}:session:*")
+
+
+class Dying(Externals):
+    """The ledger's door in a process that dies before it says that it pauses."""
+
+    async def pause(self, *_: Any) -> bool:
+        raise asyncio.CancelledError
+
+
+class TakenOver(Externals):
+    """The ledger's door when another attempt claims the job just before."""
+
+    async def pause(self, claim: Claim, state_key: str, calls: Any) -> bool:
+        redis = self.scripts.redis
+        await redis.hset(f"{BASE}:owners", "0", "2:another")
+        return await Externals.pause(self, claim, state_key, calls)
 
 
 async def test_s4_an_external_call_pauses_the_conversation_and_nothing_is_held(benches: Benches) -> None:
@@ -154,7 +171,7 @@ async def test_s9_a_conversation_pauses_three_times_and_completes(benches: Bench
         for attempt, name in enumerate("abc", start=1):
             assert await bench.execute() == "paused"
             assert newest_paused(open_store(bench.results), RUN) == {0: paused_key(RUN, 0, attempt)}
-            assert await answer(bench, **{name: {"said": name}}) == "resumed"
+            assert await answer(bench, 0, **{name: {"said": name}}) == "resumed"
         assert await bench.execute() == "ok"
         assert not await bench.worker.ledger.scripts.redis.exists(f"{BASE}:awaited:0")
     (record,) = bench.records()
@@ -277,11 +294,7 @@ async def test_c10_a_crash_between_the_stored_state_and_the_ledger_pauses_again(
     async with benches.bench(RECIPE, [JOB]) as bench:
         await speaking(bench, mixed())
         ledger = bench.worker.ledger
-
-        async def dies(*_: Any) -> bool:
-            raise asyncio.CancelledError
-
-        bench.worker.ledger = replace(ledger, externals=_Dying(ledger.externals.scripts))
+        bench.worker.ledger = replace(ledger, externals=Dying(ledger.scripts))
         with pytest.raises(asyncio.CancelledError):
             await bench.execute()
         bench.worker.ledger = ledger
@@ -294,16 +307,6 @@ async def test_c10_a_crash_between_the_stored_state_and_the_ledger_pauses_again(
         ]
 
 
-class _Dying:
-    """Externals of a process that dies before the ledger hears of the pause."""
-
-    def __init__(self, scripts: Any) -> None:
-        self.scripts = scripts
-
-    async def pause(self, *_: Any) -> bool:
-        raise asyncio.CancelledError
-
-
 async def test_c10_a_crash_after_the_resume_uses_the_same_answers_again(benches: Benches) -> None:
     async with benches.bench(RECIPE, [JOB]) as bench:
         await speaking(bench, asking("a"))
@@ -313,8 +316,7 @@ async def test_c10_a_crash_after_the_resume_uses_the_same_answers_again(benches:
         async def dies() -> None:
             raise asyncio.CancelledError
 
-        model = OfflineModel((await equipment_of(bench)).recipe.model_settings({}))
-        await put(bench, model=Around(model, dies))
+        await put(bench, model=Around((await equipment_of(bench)).model, dies))
         with pytest.raises(asyncio.CancelledError):
             await bench.execute()
         await speaking(bench, says("done"))
@@ -322,25 +324,13 @@ async def test_c10_a_crash_after_the_resume_uses_the_same_answers_again(benches:
     assert bench.records()[0]["tool_results"][0]["result"] == {"said": "yes"}
 
 
-async def test_a_lost_claim_pauses_nothing(benches: Benches) -> None:
+async def test_f12_a_lost_claim_pauses_nothing(benches: Benches) -> None:
     async with benches.bench(RECIPE, [JOB]) as bench:
         await speaking(bench, asking("a"))
-        real = bench.worker.ledger.externals.pause
-
-        async def taken_over(claim: Any, *rest: Any) -> bool:
-            redis = bench.worker.ledger.scripts.redis
-            await redis.hset(f"{BASE}:owners", "0", "2:another")
-            return await real(claim, *rest)
-
-        externals = _Overtaken(bench.worker.ledger.externals.scripts)
-        externals.pause = taken_over  # type: ignore[method-assign]  # it acts in between
-        bench.worker.ledger = replace(bench.worker.ledger, externals=externals)  # type: ignore[arg-type]  # a stand-in
+        ledger = bench.worker.ledger
+        bench.worker.ledger = replace(ledger, externals=TakenOver(ledger.scripts))
         assert await bench.execute() == "lost"
-        assert await real.__self__.paused(RUN) == []
-
-
-class _Overtaken(_Dying):
-    pass
+        assert await ledger.externals.paused(RUN) == []
 
 
 async def test_a_paused_job_of_a_cancelled_run_gets_a_cancelled_record_with_what_was_said(benches: Benches) -> None:
@@ -365,6 +355,19 @@ async def test_a_stored_state_that_is_damaged_postpones_the_job_and_says_which(b
             read_paused(open_store(bench.results), paused_key(RUN, 0, 1))
         await answer(bench, a={"said": "yes"})
         assert await bench.execute() == "later: input"
+
+
+async def test_s1_a_call_that_has_to_be_confirmed_is_answered_from_outside_and_never_run(benches: Benches) -> None:
+    rule = "{tool: 'diary::write', arguments: {type: object, properties: {line: {const: secret}}, required: [line]}}"
+    recipe = RECIPE + f"  permissions: {{confirm: [{rule}]}}\n"
+    async with benches.bench(recipe, [JOB]) as bench:
+        await speaking(bench, writing("plain"), writing("secret"), writing("later"), says("done"))
+        assert await bench.execute() == "paused"
+        await answer(bench, secret={"error": "refused by a person"})
+        assert await bench.execute() == "ok"
+    assert diary_functions.RUNS == ["plain", "later"]
+    _, secret, later = bench.records()[0]["tool_results"]
+    assert (secret["error"], later["result"]) == ("refused by a person", {"lines": ["plain", "later"]})
 
 
 # A ledger that was lost
@@ -393,7 +396,7 @@ async def test_c3_a_job_that_was_paused_when_the_ledger_was_lost_waits_on_and_ta
         assert await externals.paused(RUN) == [0]
         awaited = await externals.awaited(JobReference(RUN, 0))
         assert awaited is not None
-        assert [key is None for key in awaited.calls.values()] == [False, True]
+        assert {call: key is None for call, key in awaited.calls.items()} == {"a": False, "b": True}
         assert await answer(bench, b={"said": "after"}) == "resumed"
         model.script.append(says("done"))
         assert await bench.execute() == "ok"

@@ -107,11 +107,16 @@ class ExternalTools:
     async def _with_calls(self, operation: Callable[[ExternalCalls], Awaitable[Answer]]) -> Answer:
         try:
             return await operation(await self._open())
-        except BrokerUnreachable:
-            # A run that was started again has another private Redis.
-            if self._broker is not None or private_broker(self._found.store.url, self.run_id) in {None, self._url}:
+        except BrokerUnreachable as failure:
+            if self._broker is not None:
                 raise
             await self._close()
+            # A run that was started again has another private Redis.
+            if private_broker(self._found.store.url, self.run_id) in {None, self._url}:
+                raise DependencyUnreachable(
+                    f"run {self.run_id} is not being made any more ({failure}); start it again (parley run …: the same "
+                    "command resumes), then repeat this"
+                ) from failure
             return await operation(await self._open())
 
     async def _open(self) -> ExternalCalls:

@@ -7,6 +7,7 @@ import structlog
 
 from conversations.errors import CheckpointUnusable
 from conversations.state import State
+from engines.history import EXTERNAL
 from engines.tool import ErrorType, ToolResult
 from jobs.errors import InputCorrupt
 from jobs.job import JobReference
@@ -77,7 +78,7 @@ async def resumed(ledger: Externals, store: AsyncStore, job: JobReference) -> tu
 def _result_of(call: PendingCall, result: dict[str, Any]) -> ToolResult:
     """What somebody outside says a call came to."""
     error = result.get("error")
-    metadata = {"external": True, **result.get("metadata", {})}
+    metadata = {EXTERNAL: True, **result.get("metadata", {})}
     if error is None:
         return ToolResult(call.call_id, call.name, result.get("result"), metadata=metadata)
     return ToolResult(call.call_id, call.name, None, str(error), ErrorType.external, metadata)
@@ -86,4 +87,4 @@ def _result_of(call: PendingCall, result: dict[str, Any]) -> ToolResult:
 def _late(call: PendingCall) -> ToolResult:
     within = f" within {call.seconds:g} seconds" if call.seconds is not None else ""
     message = f"no answer came from outside{within}"
-    return ToolResult(call.call_id, call.name, None, message, ErrorType.timeout, {"external": True})
+    return ToolResult(call.call_id, call.name, None, message, ErrorType.timeout, {EXTERNAL: True})

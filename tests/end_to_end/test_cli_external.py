@@ -174,8 +174,8 @@ def test_a_person_sees_what_waits_and_answers_by_hand(by_hand: Path) -> None:
 def test_what_waits_outlives_the_run_and_nobody_takes_answers_meanwhile(by_hand: Path) -> None:
     with running(by_hand, "recipe.yaml") as process:
         jobs = {job.job_id: job for job in wait_for(by_hand, 3)}
-        with ExternalTools(str(by_hand / "runs" / RUN)) as tools:
-            assert tools.answer("mixed", right(jobs["mixed"])).accepted
+        tools = ExternalTools(str(by_hand / "runs" / RUN))
+        assert tools.answer("mixed", right(jobs["mixed"])).accepted
         process.terminate()
         assert process.wait(60) == 130
     # It is not being made now: what waits can be read, and nobody takes an answer.
@@ -187,11 +187,13 @@ def test_what_waits_outlives_the_run_and_nobody_takes_answers_meanwhile(by_hand:
     nobody = parley("answer", f"runs/{RUN}", "late", "--results", "late.json", cwd=by_hand)
     assert nobody.returncode == 5
     assert "nothing was stored" in nobody.stderr
+    with pytest.raises(DependencyUnreachable, match="not being made any more"):
+        tools.answer("late", right(jobs["late"]))
     assert stored_answers(by_hand) == before
     with running(by_hand, "recipe.yaml") as process:
         wait_for(by_hand, 2)
         assert parley("answer", f"runs/{RUN}", "2", "--results", "late.json", cwd=by_hand).returncode == 0
-        with ExternalTools(str(by_hand / "runs" / RUN)) as tools:
+        with tools:  # the same ones: they find the run's new Redis
             pauses = 0
             while waiting := [job for job in tools.wait(40) if job.job_id == "three-pauses"]:
                 assert tools.answer("three-pauses", right(waiting[0])).accepted

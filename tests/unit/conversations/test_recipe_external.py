@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from conversations.errors import RecipeInvalid
-from conversations.recipe_files import LoadedRecipe, load_recipe, recipe_to_json
 from conversations.recipe import find_references
+from conversations.recipe_files import LoadedRecipe, load_recipe, recipe_to_json
 
 
 def load(folder: Path, external: str) -> LoadedRecipe:

@@ -90,7 +90,8 @@ class Feeder:
         if entries:
             restored = await self.ledger.runs.restore(self.run_id, entries)
             log.info("progress restored from the results", run=self.run_id, jobs=restored)
-        if waiting := await restore_paused(self.ledger.externals, self.store, manifest):
+        done = {entry.index for entry in entries}
+        if waiting := await restore_paused(self.ledger.externals, self.store, manifest, done=done):
             log.info("paused jobs restored from the results", run=self.run_id, jobs=waiting)
         if manifest.limits and self.quiet_seconds and (entries or self._was_registered):
             # Before anything is fed: who held a permit when the ledger was lost has so long to notice (F7).

@@ -21,7 +21,8 @@ from producer.external import ExternalTools
 from producer.external_calls import PendingJob
 from results.reading import visible_records
 from results.store import open_store
-from tests.support.cluster import PARLEY, check_calls_are_answered
+from tests.support.cluster import PARLEY, check_calls_are_answered, cluster
+from tests.support.redis_server import free_port
 from tests.support.worker_process import ROOT
 
 RECIPE = str(ROOT / "examples" / "external" / "recipe.yaml")
@@ -202,6 +203,42 @@ def test_what_waits_outlives_the_run_and_nobody_takes_answers_meanwhile(by_hand:
         summary = summary_of(process)
     assert (summary["exit_code"], summary["ok"]) == (0, 3)
     assert records(by_hand)["late"]["tool_results"][0]["error"] == "nobody"
+
+
+@pytest.mark.timeout(60)
+def test_on_a_cluster_a_run_is_named_by_its_id_and_the_broker(by_hand: Path) -> None:
+    with cluster(by_hand) as here, here.workers(1):
+        submit = here.submit(by_hand / "recipe.yaml", by_hand / "jobs.jsonl", "--run-id", RUN)
+        broker = ("--broker", here.redis.url)
+        with here.redis.client() as client:
+            wait = threading.Event()
+            while client.hlen(f"parley:run:{RUN}:paused") < 3:
+                assert submit.process.poll() is None
+                wait.wait(0.05)
+        while waiting := pending_of(by_hand, broker):
+            for job in waiting:
+                given = {call["call_id"]: PEOPLE[call["name"]](**call["arguments"]) for call in job["calls"]}
+                ended = parley(
+                    "answer", RUN, job["task_id"], "--results", "-", *broker, cwd=by_hand, given=json.dumps(given)
+                )
+                assert ended.returncode == 0, ended.stderr
+                assert "1 answer taken, it goes on" in ended.stdout
+        assert submit.finish()["ok"] == 3
+        away = parley(
+            "pending", RUN, "--results", here.results, "--broker", f"redis://127.0.0.1:{free_port()}", cwd=by_hand
+        )
+        assert away.returncode == 5
+
+
+def pending_of(folder: Path, broker: tuple[str, str]) -> list[dict[str, Any]]:
+    """What `parley pending` tells, once something waits; nothing when all is done."""
+    wait = threading.Event()
+    for _ in range(50):
+        told: list[dict[str, Any]] = json.loads(parley("pending", RUN, "--json", *broker, cwd=folder).stdout)["pending"]
+        if told or "3 ok" in parley("status", RUN, "--results", str(folder / "results"), cwd=folder).stdout:
+            return told
+        wait.wait(0.1)
+    raise AssertionError("nothing waits, and nothing ends")
 
 
 @pytest.mark.timeout(60)

@@ -1,5 +1,6 @@
 """`conversation.external`: how long a call may take, and who is told; secrets stay references."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -49,3 +50,10 @@ def test_sec_s11_the_webhooks_secret_is_resolved_where_it_is_used_and_stored_now
     assert settings.bearer_token.get_secret_value() == "hush-hush"
     assert "hush" not in repr(settings)
     assert b"${DESK_TOKEN}" in recipe_to_json(loaded, {})
+
+
+def test_the_recipe_of_the_page_is_a_recipe(checkout: Path, tmp_path: Path) -> None:
+    (block,) = re.findall(r"```yaml\n(.*?)```", (checkout / "docs" / "external.md").read_text(), re.DOTALL)
+    (tmp_path / "recipe.yaml").write_text(f"model: {{provider: offline}}\n{block}")
+    recipe = load_recipe(tmp_path / "recipe.yaml").recipe
+    assert [entry["engine"] for entry in recipe.tools.registry] == ["external", "python"]

@@ -43,7 +43,7 @@ async def end_time(ledger: Ledger, index: int = 0) -> None:
     calls: Any = await redis.hgetall(f"{BASE}:awaited:{index}")
     for name in [name for name, value in calls.items() if value.startswith(b"?")]:
         await redis.hset(f"{BASE}:awaited:{index}", name.decode(), "?1")
-    await redis.zadd(f"{BASE}:deadlines", {str(index): 1})
+    await redis.zadd(f"{BASE}:deadlines", {str(index): 1}, xx=True)
 
 
 async def sweep(ledger: Ledger) -> None:
@@ -197,6 +197,21 @@ async def test_the_end_of_a_calls_time_can_be_asked_for(fed: Ledger) -> None:
     awaited = await fed.externals.awaited(job())
     assert awaited is not None
     assert {call: 58 < ends - seconds < 62 for call, ends in awaited.ends.items()} == {"a": True, "b": True}
+
+
+async def test_the_first_of_a_jobs_deadlines_counts_as_long_as_its_call_waits(fed: Ledger) -> None:
+    claim = await granted(fed)
+    await fed.externals.pause(claim, STATE, [("a", 100), ("b", 50), ("c", None)])
+    awaited = await fed.externals.awaited(job())
+    assert awaited is not None
+    assert sorted(awaited.ends) == ["a", "b"]
+    redis = fed.scripts.redis
+    assert await redis.zscore(f"{BASE}:deadlines", "0") == awaited.ends["b"] * 1000
+    await answer(fed, "b")
+    assert await redis.zscore(f"{BASE}:deadlines", "0") == awaited.ends["a"] * 1000
+    await answer(fed, "a")
+    assert await redis.zscore(f"{BASE}:deadlines", "0") is None
+    assert await fed.externals.paused(RUN) == [0], "the one without a deadline still waits"
 
 
 async def test_s9_a_job_pauses_again_and_its_earlier_calls_stay_answered(fed: Ledger) -> None:

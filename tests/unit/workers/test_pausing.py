@@ -10,17 +10,12 @@ import pytest
 
 from jobs.errors import InputCorrupt
 from jobs.job import JobReference
-from jobs.ledger import Ledger
 from jobs.ledger.claims import Claim
 from jobs.ledger.externals import Externals
 from jobs.paused import new_answers_key, newest_paused, paused_key, read_paused, write_answers
-from producer.feeder import Feeder
-from producer.paused_jobs import restore_paused
-from results.async_store import AsyncStore
 from results.store import open_store
 from tests.support import diary_functions
 from tests.support.cluster import check_calls_are_answered
-from tests.support.http_backend import HttpBackend, Received, Reply, http_backend
 from tests.support.scripted_model import Line, ScriptedModel, calls, script
 from tests.unit.workers.conftest import RUN, Bench, Benches
 from tests.unit.workers.test_execute import Around, equipment_of, put
@@ -324,6 +319,41 @@ async def test_c10_a_crash_after_the_resume_uses_the_same_answers_again(benches:
     assert bench.records()[0]["tool_results"][0]["result"] == {"said": "yes"}
 
 
+async def test_c10_a_crash_later_on_goes_on_from_the_checkpoint_and_not_from_the_pause(benches: Benches) -> None:
+    async with benches.bench(RECIPE, [JOB]) as bench:
+        await speaking(bench, mixed())
+        await bench.execute()
+        await answer(bench, a={"said": "yes"})
+
+        def dies(_: Any) -> Any:
+            raise asyncio.CancelledError
+
+        await speaking(bench, writing("d3"), dies)
+        with pytest.raises(asyncio.CancelledError):
+            await bench.execute()
+        model = await speaking(bench, says("done"))
+        assert await bench.execute() == "ok"
+    assert len(model.asked) == 1
+    assert diary_functions.RUNS == ["d1", "d2", "d3"]
+    assert [m["role"] for m in bench.records()[0]["messages"]] == [
+        "user", "assistant", "tool", "tool", "tool", "assistant", "tool", "assistant",
+    ]  # fmt: skip
+
+
+async def test_s8_an_answer_that_was_not_taken_is_not_used_though_it_is_stored(benches: Benches) -> None:
+    names = "abcdefgh"
+    async with benches.bench(RECIPE, [JOB]) as bench:
+        await speaking(bench, asking(*names), says("done"))
+        await bench.execute()
+        for name in names:  # callers that died before they took back what they were too late for
+            key = new_answers_key(RUN, 0, 1.0)
+            stored = {each: {"result": {"said": each if each == name else "beaten"}} for each in names}
+            write_answers(open_store(bench.results), key, stored)
+            await bench.worker.ledger.externals.answer(RUN, 0, key, [name])
+        assert await bench.execute() == "ok"
+    assert [entry["result"]["said"] for entry in bench.records()[0]["tool_results"]] == list(names)
+
+
 async def test_f12_a_lost_claim_pauses_nothing(benches: Benches) -> None:
     async with benches.bench(RECIPE, [JOB]) as bench:
         await speaking(bench, asking("a"))
@@ -368,109 +398,3 @@ async def test_s1_a_call_that_has_to_be_confirmed_is_answered_from_outside_and_n
     assert diary_functions.RUNS == ["plain", "later"]
     _, secret, later = bench.records()[0]["tool_results"]
     assert (secret["error"], later["result"]) == ("refused by a person", {"lines": ["plain", "later"]})
-
-
-# A ledger that was lost
-
-
-async def lose_ledger(benches: Benches, bench: Bench) -> None:
-    """Redis is wiped, and the feeder enters the run again."""
-    with benches.server.client() as client:
-        client.flushall()
-    async with AsyncStore(open_store(bench.results)) as store:
-        feeder = Feeder(bench.worker.ledger, store, bench.manifest, bench.results, quiet_seconds=0)
-        await feeder.register()
-        assert await bench.worker.ledger.feeding.take_lease(RUN, feeder.token)
-        await feeder.top_up(await bench.worker.ledger.progress.snapshot(RUN))
-
-
-async def test_c3_a_job_that_was_paused_when_the_ledger_was_lost_waits_on_and_takes_its_answers(
-    benches: Benches,
-) -> None:
-    async with benches.bench(RECIPE, [JOB, JOB]) as bench:
-        model = await speaking(bench, asking("a", "b"))
-        assert await bench.execute() == "paused"
-        assert await answer(bench, a={"said": "before"}) == "waiting"
-        await lose_ledger(benches, bench)
-        externals = bench.worker.ledger.externals
-        assert await externals.paused(RUN) == [0]
-        awaited = await externals.awaited(JobReference(RUN, 0))
-        assert awaited is not None
-        assert {call: key is None for call, key in awaited.calls.items()} == {"a": False, "b": True}
-        assert await answer(bench, b={"said": "after"}) == "resumed"
-        model.script.append(says("done"))
-        assert await bench.execute() == "ok"
-    assert [e["result"]["said"] for e in bench.records()[0]["tool_results"]] == ["before", "after"]
-
-
-async def test_c3_of_two_answers_to_a_call_the_earlier_one_wins_after_a_loss_too(benches: Benches) -> None:
-    async with benches.bench(RECIPE, [JOB]) as bench:
-        await speaking(bench, asking("a"), says("done"))
-        await bench.execute()
-        store = open_store(bench.results)
-        keys = [new_answers_key(RUN, 0, at) for at in (20.0, 10.0)]
-        for key, said in zip(keys, ("second", "first"), strict=True):
-            write_answers(store, key, {"a": {"result": {"said": said}}})
-        await lose_ledger(benches, bench)
-        assert await bench.execute() == "ok"
-    assert bench.records()[0]["tool_results"][0]["result"] == {"said": "first"}
-
-
-async def test_c3_a_job_that_is_done_is_not_paused_again(benches: Benches) -> None:
-    async with benches.bench(RECIPE, [JOB]) as bench:
-        await speaking(bench, asking("a"), says("done"))
-        await bench.execute()
-        await answer(bench, a={"said": "yes"})
-        assert await bench.execute() == "ok"
-        await lose_ledger(benches, bench)
-        assert (await bench.worker.ledger.progress.snapshot(RUN)).ok == 1
-        assert await bench.worker.ledger.externals.paused(RUN) == []
-
-
-async def test_c3_a_state_that_cannot_be_read_begins_again(benches: Benches) -> None:
-    async with benches.bench(RECIPE, [JOB]) as bench:
-        await speaking(bench, asking("a"))
-        await bench.execute()
-        open_store(bench.results).put(paused_key(RUN, 0, 1), b"garbage")
-        with benches.server.client() as client:
-            client.flushall()
-        ledger: Ledger = bench.worker.ledger
-        async with AsyncStore(open_store(bench.results)) as store:
-            await Feeder(ledger, store, bench.manifest, bench.results).register()
-            assert await restore_paused(ledger.externals, store, bench.manifest) == 0
-
-
-# Whoever is told
-
-
-async def test_s7_a_webhook_is_told_of_the_structured_calls_once_the_pause_is_durable(benches: Benches) -> None:
-    async def take(_: Received) -> Reply:
-        return Reply({}, status=503 if len(backend.received) == 1 else 200)
-
-    backend: HttpBackend
-    async with http_backend(take) as backend:
-        connection = f"{{url: '{backend.url}/hook', allow_addresses: [127.0.0.1], bearer_token: abc}}"
-        recipe = RECIPE.replace("deadline_seconds: 3600", f"deadline_seconds: null, webhook: {connection}")
-        async with benches.bench(recipe, [JOB]) as bench:
-            await speaking(bench, asking("a"))
-            assert await bench.execute() == "paused"
-            run = await bench.worker.runs.open(RUN)
-            await asyncio.gather(*run._background)
-        assert len(backend.received) == 2, "it was away for a moment"
-        assert backend.last.header("authorization") == "Bearer abc"
-        assert backend.last.json == {
-            "run_id": RUN,
-            "job_id": "mine",
-            "index": 0,
-            "calls": [{"call_id": "a", "name": "desk::ask", "arguments": {"what": "a"}, "seconds": None}],
-        }
-
-
-async def test_a_webhook_that_is_away_costs_the_conversation_nothing(benches: Benches, monkeypatch: Any) -> None:
-    monkeypatch.setattr("workers.webhook._FIRST_PAUSE_SECONDS", 0.001)
-    recipe = RECIPE.replace("deadline_seconds: 3600", "webhook: 'http://127.0.0.1:1/hook'")
-    async with benches.bench(recipe, [JOB]) as bench:
-        await speaking(bench, asking("a"), says("done"))
-        assert await bench.execute() == "paused"
-        await answer(bench, a={"said": "yes"})
-        assert await bench.execute() == "ok"

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -16,43 +17,57 @@ TINY = Command(("/bin/sh", str(SUPPORT / "mcp_server.sh")))
 SILENT = Command((sys.executable, "-c", "import time; time.sleep(1000)"))
 
 
+NewChildren = Callable[[], set[int]]
+
+
+@pytest.fixture
+def new_children() -> NewChildren:
+    """Say which children there are besides those that other tests keep (servers that many share)."""
+    before = children()
+    return lambda: children() - before
+
+
 async def opened(command: Command, seconds: float = 10.0) -> Connection:
     link = _StdioLink("stdio:test", command, 1 << 20)
     return await Connection.open(link, mode="legacy", seconds=seconds, tools_changed=lambda: None)
 
 
-async def test_a_connection_may_be_opened_used_and_closed_by_different_tasks() -> None:
+async def test_a_connection_may_be_opened_used_and_closed_by_different_tasks(new_children: NewChildren) -> None:
     connection = await asyncio.create_task(opened(TINY))
     calls = [asyncio.create_task(connection.call("count", {})) for _ in range(5)]
     assert [getattr(await call, "structured_content")["calls"] for call in calls] == [1, 2, 3, 4, 5]  # noqa: B009
     await asyncio.create_task(connection.close())
     await connection.close()
     assert connection.lost is not None
-    assert children() == set()
+    assert new_children() == set()
 
 
-async def test_a_server_that_does_not_shake_hands_in_time_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_that_does_not_shake_hands_in_time_is_ended(
+    monkeypatch: pytest.MonkeyPatch, new_children: NewChildren
+) -> None:
     monkeypatch.setattr("engines.mcp.child._GRACE_SECONDS", 0.2)
     tasks = len(asyncio.all_tasks())
     with pytest.raises(ServerUnreachable, match=r"stdio:test: no answer within 0\.2 seconds"):
         await opened(SILENT, seconds=0.2)
-    assert children() == set()
+    assert new_children() == set()
     assert len(asyncio.all_tasks()) == tasks
 
 
-async def test_an_opening_that_is_cancelled_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_opening_that_is_cancelled_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch, new_children: NewChildren
+) -> None:
     monkeypatch.setattr("engines.mcp.child._GRACE_SECONDS", 0.2)
     opening = asyncio.create_task(opened(SILENT))
     async with asyncio.timeout(5):
-        while not children():
+        while not new_children():
             await asyncio.sleep(0.01)
     opening.cancel()
     with pytest.raises(asyncio.CancelledError):
         await opening
-    assert children() == set()
+    assert new_children() == set()
 
 
-async def test_a_close_that_is_cancelled_still_ends_the_server() -> None:
+async def test_a_close_that_is_cancelled_still_ends_the_server(new_children: NewChildren) -> None:
     connection = await opened(TINY)
     closing = asyncio.create_task(connection.close())
     await asyncio.sleep(0)
@@ -60,7 +75,7 @@ async def test_a_close_that_is_cancelled_still_ends_the_server() -> None:
     with pytest.raises(asyncio.CancelledError):
         await closing
     async with asyncio.timeout(5):
-        while children():
+        while new_children():
             await asyncio.sleep(0.01)
 
 

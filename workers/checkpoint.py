@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 import structlog
 
+from conversations.encoding import encode_json
 from conversations.state import Mark, State, restored
 from jobs.ledger.checkpoints import Checkpoints
 from jobs.ledger.claims import Claim
@@ -37,12 +38,12 @@ class CheckpointWriter:
         self._state = state
         goes_on = restored.state is not None and not restored.is_whole
         self._mark = state.mark() if goes_on else Mark()
-        self._scratch = orjson.dumps(restored.scratch) if goes_on or not restored.scratch else b""
+        self._scratch = _encoded(restored.scratch) if goes_on or not restored.scratch else b""
         self._length = restored.length
 
     async def save(self, scratch: dict[str, Any]) -> bool:
         """Store the delta since the last call; False when the claim is lost."""
-        encoded_scratch = _EMPTY if not scratch else orjson.dumps(scratch)
+        encoded_scratch = _encoded(scratch)
         mark = self._state.mark()
         if mark.revision == self._mark.revision and encoded_scratch == self._scratch:
             return True
@@ -54,6 +55,11 @@ class CheckpointWriter:
         self._length += 1
         self._mark, self._scratch = mark, encoded_scratch
         return True
+
+
+def _encoded(scratch: dict[str, Any]) -> bytes:
+    """The scratch as JSON; most have none, and need no bytes of their own."""
+    return encode_json(scratch) if scratch else _EMPTY
 
 
 async def restore(checkpoints: Checkpoints, claim: Claim) -> Restored:

@@ -38,8 +38,9 @@ class Plan:
         found = {call_id: entry_of(call_id, result) for call_id, result in self.refused.items()}
         for call, result in zip(self.calls, results, strict=True):
             found[str(call.call_id)] = entry_of(str(call.call_id), result)
-        sources = {**known, **found}
-        found |= {again: copy_of(sources[first], again) for again, first in self.copies.items() if first in sources}
+        for again, first in self.copies.items():
+            if (source := found.get(first) or known.get(first)) is not None:
+                found[again] = copy_of(source, again)
         return [found[call_id] for call_id in call_ids if call_id in found]
 
     def waiting(self, already: Container[str]) -> list[str]:

@@ -67,7 +67,7 @@ class Resolver:
             self.tools,
             self._limits,
             calls_before=self._calls_before(made_by),
-            known={*self.entries, *pending},
+            known={call_id for call_id in call_ids_of(made_by) if call_id in self.entries or call_id in pending},
         )
         results = await self._run(plan.calls)
         if results is not None:

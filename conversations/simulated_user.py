@@ -1,10 +1,11 @@
 """The simulated user: a model that plays the one who asks, with tools of its own, so that conversations go on."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from conversations import answers
+from conversations.encoding import encode_json
 from conversations.errors import MalformedReply
 from conversations.history import with_unique_call_ids
 from conversations.messages import JSONObject, Message, assistant, call_ids_of, system, text_of, tool_calls_of, user
@@ -23,7 +24,7 @@ INSTRUCTIONS = (
     "Tell what you know bit by bit, as people do, and do not make up what you were not told. "
     "When you have what you want, or see that the assistant cannot help you, write {stop} and nothing else."
 )
-_BEGINNING = "(The conversation begins. Say what you want.)"
+_BEGINNING = user("(The conversation begins. Say what you want.)")
 _GO_ON = "(Go on: you are not done yet.)"
 _MOST_ROUNDS = 5
 _MOST_TRIES = 3
@@ -48,7 +49,12 @@ class SimulatedUser:
     session_id: str
     tools: ToolSelection | None = None
     limits: Limits = field(default_factory=Limits)
-    _memory: dict[str, Any] = field(default_factory=dict)
+    _memory: dict[str, Any] = field(default_factory=dict)  # what the model's client makes of the view
+    _views: dict[int, tuple[Message, Message | None]] = field(
+        default_factory=dict
+    )  # by id: a message, and as the user sees it
+    _encodings: dict[int, tuple[Message, bytes]] = field(default_factory=dict)  # by id: message and JSON
+    _instructions: Message | None = None
 
     async def speak(self, state: State) -> Message | None:
         """What the user says next; None when it is done. A ModelError reaches the caller and counts nothing."""
@@ -80,10 +86,12 @@ class SimulatedUser:
             number = derive_seed(self.seed, "user", int(state.user.get("model_calls", 0)), attempt)
             request = ModelRequest(
                 messages,
+                encoded_messages=[self._encoded(message) for message in messages],
                 tools=offered.native if offered else None,
                 encoded_tools=offered.encoded if offered else None,
                 seed=number % _SEED_RANGE,
                 session_id=f"{self.conversation_id}.user",
+                memory=self._memory,
             )
             reply = await self.model.ask(request)
             state.count_user_call(reply.input_tokens, reply.output_tokens)
@@ -110,33 +118,53 @@ class SimulatedUser:
 
     def _seen(self, state: State) -> list[Message]:
         """The conversation through the user's eyes: roles changed over, the assistant's calls left out."""
-        lines = [INSTRUCTIONS.replace("{stop}", self.settings.stop)]
-        if self.persona:
-            lines.append(f"Who you are: {self.persona}")
-        if self.goal:
-            lines.append(f"{GOAL_MARK}{self.goal}")
         asides: Sequence[JSONObject] = state.user.get("asides", ())
-        seen = [system("\n\n".join(lines))]
-        for position, message in enumerate(_turned(state.messages)):
-            seen += _asides_at(asides, position)
-            seen.append(message)
-        seen += _asides_at(asides, _spoken(state.messages))
-        if len(seen) == 1 or seen[1]["role"] != "user":
-            seen.insert(1, user(_BEGINNING))
-        return seen
+        seen = list[Message]()
+        position = 0
+        for message in state.messages:
+            if (view := self._view_of(message)) is not None:
+                seen += [*_asides_at(asides, position), view]
+                position += 1
+        seen += _asides_at(asides, position)
+        if not seen or seen[0]["role"] != "user":
+            seen.insert(0, _BEGINNING)
+        return [self._told(), *seen]
+
+    def _told(self) -> Message:
+        """What the user's model is told first: the same object each time."""
+        if self._instructions is None:
+            lines = [INSTRUCTIONS.replace("{stop}", self.settings.stop)]
+            if self.persona:
+                lines.append(f"Who you are: {self.persona}")
+            if self.goal:
+                lines.append(f"{GOAL_MARK}{self.goal}")
+            self._instructions = system("\n\n".join(lines))
+        return self._instructions
+
+    def _view_of(self, message: Message) -> Message | None:
+        """A message with its role changed over, made once; None for one that the user does not see."""
+        known = self._views.get(id(message))
+        if known is None or known[0] is not message:
+            known = self._views[id(message)] = (message, _turned(message))
+        return known[1]
+
+    def _encoded(self, message: Message) -> bytes:
+        """The JSON of a message of the view, made once: a request must not cost more the longer the talk was."""
+        known = self._encodings.get(id(message))
+        if known is None or known[0] is not message:
+            known = self._encodings[id(message)] = (message, encode_json(message))
+        return known[1]
 
 
-def _turned(messages: Sequence[Message]) -> Iterator[Message]:
-    for message in messages:
-        text = text_of(message)
-        if message.get("role") == "user" and text:
-            yield assistant(text)
-        elif message.get("role") == "assistant" and text:
-            yield user(text)
+def _turned(message: Message) -> Message | None:
+    text = text_of(message)
+    if message.get("role") == "user" and text:
+        return assistant(text)
+    return user(text) if message.get("role") == "assistant" and text else None
 
 
 def _spoken(messages: Sequence[Message]) -> int:
-    return sum(1 for _ in _turned(messages))
+    return sum(_turned(message) is not None for message in messages)
 
 
 def _asides_at(asides: Sequence[JSONObject], position: int) -> list[Message]:

@@ -19,8 +19,8 @@ from conversations.errors import MalformedReply, ModelError, ModelTimeout, Model
 from conversations.models.connections import ConnectionKind, release_client, take_client
 from conversations.models.redaction import BODY_SHOWN_CHARS, redactor
 from conversations.models.refusals import error_of_status
-from conversations.models.retry_after import asked_wait_seconds
 from conversations.models.settings import ModelSettings
+from engines.network.retry_after import asked_wait_seconds
 
 SESSION_HEADER = "X-Session-ID"
 OK = 200

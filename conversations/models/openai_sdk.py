@@ -11,9 +11,9 @@ from conversations.models.openai_compatible import random_call_id
 from conversations.models.redaction import redactor
 from conversations.models.refusals import error_of_status
 from conversations.models.replies import reply_of
-from conversations.models.retry_after import asked_wait_seconds
 from conversations.models.settings import ModelSettings
 from conversations.wire.openai import call_ids_in
+from engines.network.retry_after import asked_wait_seconds
 
 _SHOWN_CHARS = 1 << 16
 

@@ -4,8 +4,8 @@ from typing import Any, NoReturn
 
 from engines.errors import ToolFailed
 from engines.network.failures import FailureKind, NetworkFailure
+from engines.network.retry_after import asked_wait_seconds
 from engines.rest.content import value_of
-from engines.rest.retry_after import asked_wait_seconds
 from engines.tool import ErrorType
 
 SHOWN_CHARS = 200
@@ -31,7 +31,7 @@ def value_or_failure(
         _type_of(status),
         f"HTTP {status}: {shown(body)}",
         may_pass=status in _MAY_PASS,
-        retry_after_seconds=asked_wait_seconds(retry_after, date=date, now=now),
+        retry_after_seconds=asked_wait_seconds(retry_after=retry_after, date=date, now=now),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from conversations.encoding import encode_json
 from conversations.errors import MalformedReply, ModelUnavailable
 from conversations.messages import Message, assistant, system, tool_message, user
 from conversations.policy.limits import Limits, UserLimits
@@ -214,3 +215,17 @@ def test_a_persona_is_drawn_by_the_seed() -> None:
 def test_settings_that_mean_nothing_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         UserSettings.model_validate(wrong)
+
+
+async def test_what_the_user_sees_is_made_and_encoded_once(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded: list[Message] = []
+
+    def noting(message: Message) -> bytes:
+        encoded.append(message)
+        return encode_json(message)
+
+    monkeypatch.setattr("conversations.simulated_user.encode_json", noting)
+    await stage.runner([say("a"), say("b"), say("c")], [say("1"), say("2"), say("3")], max_user_turns=2).until_done()
+    assert len(encoded) == len(stage.user.asked[-1].messages)
+    for asked in stage.user.asked:
+        assert asked.encoded_messages == [encode_json(message) for message in asked.messages]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conversations.models.retry_after import asked_wait_seconds
+from engines.network.retry_after import asked_wait_seconds
 
 NOON = 1_795_262_400.0  # Sat, 21 Nov 2026 12:00:00 GMT
 

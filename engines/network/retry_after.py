@@ -6,7 +6,7 @@ from email.utils import parsedate_to_datetime
 
 
 def asked_wait_seconds(
-    *, retry_after_ms: str | None, retry_after: str | None, date: str | None, now: float
+    *, retry_after_ms: str | None = None, retry_after: str | None, date: str | None, now: float
 ) -> float | None:
     """The wait in seconds, never negative; None when the server does not say or says nonsense.
 
